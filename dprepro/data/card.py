@@ -59,7 +59,7 @@ class Card(Strict):
     ``cite`` names entries of `dprepro.references`, for `dprepro cite`. Other cards need none.
 
     ``test`` says where the published test rows are; experiments with ``evaluation: test-set`` use
-    them. With more than two classes it needs ``labels``.
+    them. A card with ``test`` and more than two classes needs ``labels`` of its own.
 
     ``unit`` names the column that says which rows belong to one unit of privacy, such as a patient.
     It is no feature. Of each unit at most ``rows_per_unit`` rows train, and guarantees are about
