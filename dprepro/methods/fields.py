@@ -20,7 +20,6 @@ from dprepro.data.encode import ENCODINGS
 from dprepro.errors import DpreproError, DpreproWarning, nearest
 from dprepro.methods.plugins import kind_of
 from dprepro.methods.registry import Guarantee, LateMapping, Method
-from dprepro.privacy.sensitivity import Adjacency
 from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
 
@@ -143,12 +142,12 @@ _TEXT = "a text that is not empty"
 _TEXTS = "a tuple or list of texts; () for none"
 _SWITCH = (_is_switch, "True, False")
 
+# `Method` itself refuses a wrong `adjacency`.
 _FIELDS: dict[str, _Check] = {
     "name": (_is_text, _TEXT),
     "title": (_is_text, _TEXT),
     "tasks": (_are_tasks, f"a set with one or more of {', '.join(map(repr, _KINDS))}"),
     "guarantee": _one_of(Guarantee),
-    "adjacency": _one_of(Adjacency, or_none=True),
     "assumes": (_are_texts, _TEXTS),
     "reference": (lambda value: isinstance(value, str), "a text"),
     "build": (callable, "a function: `def build(setting, **params)`"),
