@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, StringConstraints, model_validator
 
@@ -28,7 +28,7 @@ from dprepro.data.card_parts import (
     check_unit,
 )
 from dprepro.data.domain import TOO_FAR, TaskKind
-from dprepro.data.feature_names import expand_names
+from dprepro.data.feature_names import expand_names, with_lists
 from dprepro.data.register import keyed_digest
 from dprepro.errors import DpreproError, nearest
 from dprepro.files import is_file
@@ -52,7 +52,10 @@ class Card(Strict):
     (``pixel{1..784}`` stands for 784 columns). A public domain needs ``target_bounds`` for
     regression, and ``labels`` for more than two classes. If two classes are not named by
     ``labels``, the negative one is called "not" and the name of the positive one. ``relabel`` maps
-    texts of the target to ``labels``, where several texts are one class.
+    texts of the target to ``labels``, where several texts are one class. ``target_transform: log``
+    predicts the natural logarithm of a positive target; its bounds are those of the target itself.
+    ``category_lists`` names lists of categories, so that many features can share one:
+    ``{categories: yes-no}``.
 
     ``budget_limit`` limits what `dprepro release` may release of the dataset in all.
 
@@ -75,6 +78,8 @@ class Card(Strict):
     labels: list[str] | None = None
     relabel: dict[str, str] = Field(default_factory=dict)
     target_bounds: tuple[Number, Number] | None = None
+    target_transform: Literal["log"] | None = None
+    category_lists: dict[str, list[str]] = Field(default_factory=dict)
     file: str | None = None
     sources: list[Source] = Field(default_factory=list)
     format: Format = Format()
@@ -105,7 +110,8 @@ class Card(Strict):
         if isinstance(fields, dict) and fields.get("file") and not fields.get("sources"):
             fields = {**fields, "sources": [{"file": fields["file"]}]}
         if isinstance(fields, dict) and fields.get("features"):
-            fields = {**fields, "features": expand_names(fields["features"])}
+            features = with_lists(fields["features"], fields.get("category_lists"))
+            fields = {**fields, "features": expand_names(features)}
         return fields
 
     @model_validator(mode="after")
@@ -146,6 +152,14 @@ class Card(Strict):
                 raise ValueError(
                     "`target_bounds` must be finite with lower < upper, and not "
                     f"{TOO_FAR}; given [{lower}, {upper}]"
+                )
+        if self.target_transform is not None:
+            if self.task != "regression":
+                raise ValueError(f"`target_transform` is for regression; the task is {self.task}")
+            if self.target_bounds is not None and self.target_bounds[0] <= 0:
+                raise ValueError(
+                    "`target_transform: log` needs positive `target_bounds`, given "
+                    f"{list(self.target_bounds)}"
                 )
         if self.task == "binary" and self.labels is not None:
             if not len(set(self.labels)) == len(self.labels) == 2:
@@ -193,7 +207,10 @@ class Card(Strict):
         Of two labels the positive one comes last. None if the card does not say.
         """
         if self.task == "regression":
-            return self.target_bounds
+            if self.target_transform is None or self.target_bounds is None:
+                return self.target_bounds
+            lower, upper = self.target_bounds
+            return math.log(lower), math.log(upper)
         if self.labels is not None:
             return tuple(sorted(self.labels, key=lambda label: label == self.positive))
         return None if self.positive is None else (f"not {self.positive}", self.positive)

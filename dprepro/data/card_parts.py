@@ -19,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from dprepro.data.dates import is_date_format
 from dprepro.data.domain import CategoricalFeature, NumericFeature, TaskKind
 from dprepro.data.text_settings import Encoding, Separator, check_comment
 from dprepro.privacy.units import ROW
@@ -70,7 +71,8 @@ class Format(Strict):
 
     ``kind`` follows from the file's suffix unless it is given. The other keys are for csv: a file
     without a header line has ``header: false`` and names its ``columns``; lines that begin with
-    ``comment`` are skipped; blanks around a field are ignored. svmlight has no header either, and
+    ``comment`` are skipped; blanks around a field are ignored. ``decimal: ","`` reads 1,5 as 1.5,
+    and ``thousands: "."`` reads 1.234 as 1234. svmlight has no header either, and
     its first column is the label. idx is the format of MNIST, plain or gzipped: an array of one
     dimension becomes the column ``class``, one of more dimensions the columns ``pixel1``,
     ``pixel2``, ... npz is an archive of NumPy with the arrays ``X`` and ``y``; its first column is
@@ -83,9 +85,16 @@ class Format(Strict):
     columns: list[str] | None = None
     comment: str | None = None
     encoding: Encoding = "utf8"
+    decimal: Literal[".", ","] = "."
+    thousands: Literal[".", ",", " ", "'"] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Format:
+        if self.thousands == self.decimal:
+            raise ValueError(
+                f"`thousands` and `decimal` are both {self.decimal!r}: a number cannot have one "
+                "mark for two things"
+            )
         if not self.header and not self.columns:
             raise ValueError("without a header line, `columns` must name the columns in order")
         if self.header and self.columns:
@@ -269,22 +278,66 @@ class FeatureDomain(Strict):
 
     ``missing: true`` says that values may be missing. ``measured_in`` names the unit of measure,
     such as years: model files and pictures show it, and nothing is computed from it.
+
+    A numeric feature with ``date`` is written as a date, in this format of Python's strptime such
+    as ``"%d.%m.%Y"``: it is read as a number of years, 2014.5 in the middle of 2014, or of hours
+    where the format has no year. Of a categorical feature ``relabel`` maps texts of the file to
+    categories, and ``groups`` maps a category to all the texts that it stands for, such as rare
+    codes; ``ordered: true`` says that its categories have the order in which they are listed.
     """
 
     numeric: tuple[Number, Number] | None = None
     categories: list[str] | None = None
     missing: bool = False
     measured_in: UnitOfMeasure | None = None
+    date: str | None = None
+    relabel: dict[str, str] = Field(default_factory=dict)
+    groups: dict[str, list[str]] = Field(default_factory=dict)
+    ordered: bool = False
+
+    @property
+    def category_of(self) -> dict[str, str]:
+        """The category of each text of the file that is not itself one."""
+        grouped = {text: name for name, texts in self.groups.items() for text in texts}
+        return {**grouped, **self.relabel}
 
     @model_validator(mode="after")
     def _check(self) -> FeatureDomain:
         if (self.numeric is None) == (self.categories is None):
             raise ValueError("give either `numeric: [lower, upper]` or `categories: [...]`")
+        self._check_reading()
         try:
             self.named("")  # bounds in order, categories distinct
         except ValueError as error:
             raise ValueError(str(error).partition(": ")[2]) from error  # the key says which feature
         return self
+
+    def _check_reading(self) -> None:
+        """Refuse keys that do not fit the kind of the feature. Raises ValueError."""
+        if self.numeric is not None and (self.relabel or self.groups or self.ordered):
+            raise ValueError("`relabel`, `groups` and `ordered` are for `categories`")
+        if self.categories is not None and self.date is not None:
+            raise ValueError("`date` is for `numeric`: it is read as a number")
+        if self.date is not None and not is_date_format(self.date):
+            raise ValueError(
+                f"`date` {self.date!r} is no format of dates: give one with a year (%Y), such as "
+                '"%Y-%m-%d" or "%d.%m.%Y %H:%M", or one of a time of day, such as "%H:%M"'
+            )
+        counts = Counter(text for texts in self.groups.values() for text in texts)
+        counts.update(self.relabel)
+        for text in [text for text, count in counts.items() if count > 1]:
+            raise ValueError(f"`relabel` and `groups` say twice what {text!r} is")
+        for text, category in self.category_of.items():
+            if category not in (self.categories or []):
+                raise ValueError(
+                    f"`relabel` or `groups` maps {text!r} to {category!r}, which is not one of the "
+                    "`categories`"
+                )
+            if text in (self.categories or []):
+                raise ValueError(
+                    f"{text!r} is one of the `categories`, so that `relabel` or `groups` cannot "
+                    "make another of it"
+                )
 
     def named(self, name: str) -> NumericFeature | CategoricalFeature:
         """Return the feature of the domain, with this name."""

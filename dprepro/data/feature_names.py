@@ -1,9 +1,11 @@
-"""Names of features on a card, such as ``pixel{1..784}`` for 784 of them."""
+"""Short forms on a card: ``pixel{1..784}`` for 784 features, one list of categories for many."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
+
+from dprepro.errors import nearest
 
 MOST_FEATURES = 20_000
 """Of one card. Models of more would take hours."""
@@ -28,6 +30,33 @@ def expand_names(features: Any) -> Any:
                 raise ValueError(f"{full!r} is described twice, the second time by {name!r}")
             expanded[full] = domain
     return expanded
+
+
+def with_lists(features: Any, lists: Any) -> Any:
+    """Return a card's ``features`` in which the name of a list of categories is that list.
+
+    Raises
+    ------
+    ValueError
+        If there is no list of that name.
+    """
+    if not isinstance(features, dict):
+        return features
+    known = lists if isinstance(lists, dict) else {}
+    return {name: _with_list(name, domain, known) for name, domain in features.items()}
+
+
+def _with_list(name: Any, domain: Any, lists: dict[str, Any]) -> Any:
+    wanted = domain.get("categories") if isinstance(domain, dict) else None
+    if not isinstance(wanted, str):
+        return domain
+    if wanted not in lists:
+        raise ValueError(
+            f"feature {name!r}: there is no list {wanted!r} under `category_lists`"
+            f"{nearest(wanted, list(lists)) or '.'} Write the categories as a list, "
+            "or add one of that name"
+        )
+    return {**domain, "categories": lists[wanted]}
 
 
 def _written_out(name: str, room: int) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dprepro.data import PRIVATE_PREFIX, SYNTHETIC_PREFIX
+from dprepro.data.card_parts import Format
 from dprepro.data.places import cached_file, find_file
 from dprepro.data.register import token_of
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 SAME_EVERYWHERE = ("sklearn", "synthetic")
 """Kinds of sources that give the same rows on every machine."""
 
+_LATER = ("decimal", "thousands")
 _DETERMINES = ("task", "target", "positive", "labels", "target_bounds", "drop", "missing", "fill")
 
 
@@ -72,7 +74,7 @@ def _state(card: Card, values: Any) -> dict[str, Any]:
     if card.features is not None:
         # A list, since the order of the columns counts.
         state["features"] = [
-            (k, v.model_dump(exclude_defaults=True, exclude={"measured_in"}))
+            (k, v.model_dump(exclude_defaults=True, exclude={"measured_in", "ordered"}))
             for k, v in card.features.items()
         ]
     if card.distinct is not None:
@@ -81,6 +83,8 @@ def _state(card: Card, values: Any) -> dict[str, Any]:
         state["complete"] = True
     if card.relabel:
         state["relabel"] = card.relabel
+    if card.target_transform is not None:
+        state["target_transform"] = card.target_transform
     if card.unit is not None:
         # How many rows of a unit train is a matter of each task.
         state["unit"] = card.unit
@@ -96,7 +100,12 @@ def _said(card: Card, source: Source, part: Source) -> list[Any]:
 def _reading(card: Card, source: Source, part: Source) -> list[Any]:
     """Return how a file becomes a table."""
     has_file = part.kind not in SAME_EVERYWHERE
-    settings = card.format_of(part).model_dump() if has_file else None
+    settings = None
+    if has_file:
+        given = card.format_of(part)
+        # Keys that came later count only where a card has them: older cards keep their names.
+        later = {key for key in _LATER if getattr(given, key) == Format.model_fields[key].default}
+        settings = given.model_dump(exclude=later)
     return [settings, source.rename, *([] if part.rows is None else [part.rows])]
 
 
