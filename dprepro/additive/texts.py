@@ -6,11 +6,15 @@ texts stand for a missing value, unless they are categories themselves.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
+from dprepro.data.cells import Categories, Marks, text_of
+from dprepro.data.columns import distinct
 from dprepro.data.domain import CategoricalFeature
 
 
@@ -31,20 +35,35 @@ def ignores_blanks(feature: CategoricalFeature) -> bool:
 
 
 def read_categories(
-    column: pd.Series, feature: CategoricalFeature, missing: Collection[str]
-) -> pd.Series:
-    """Return a column of categories, (n,), with texts as they are compared, NaN where missing.
+    column: pa.ChunkedArray,
+    feature: CategoricalFeature,
+    marks: Marks,
+    relabelled: Mapping[str, str] | None = None,
+) -> pd.Categorical:
+    """Return a column as the categories of a feature, (n,), NaN where a value is missing.
 
-    What a column stores as numbers stays a number.
+    A value that is none of them stays what it is, as text: it has a category of its own.
+
+    Parameters
+    ----------
+    relabelled
+        The category of texts that are none, as a card says.
     """
-    distinct = column.cat.categories
-    if distinct.empty or not pd.api.types.is_string_dtype(distinct):
-        return column
-    strips, absent = ignores_blanks(feature), set(missing_texts(feature, missing))
-    texts = [text.strip() if strips else text for text in distinct]
-    codes, kept = pd.factorize(
-        np.array([None if text in absent else text for text in texts], dtype=object)
-    )
-    found = np.append(codes, -1)[column.cat.codes.to_numpy()]
-    read = pd.Categorical.from_codes(found, categories=pd.Index(kept, dtype=object))
-    return pd.Series(read, name=column.name, index=column.index)
+    codes, values = distinct(column)
+    known = Categories(feature.categories, marks, relabelled)
+    strips = ignores_blanks(feature)
+    said = [_said(value, feature, known, strips) for value in values]
+    of_value, kept = pd.factorize(np.array(said, dtype=object))
+    found = np.append(of_value, -1)[codes]
+    return pd.Categorical.from_codes(found, categories=pd.Index(kept, dtype=object))
+
+
+def _said(value: Any, feature: CategoricalFeature, known: Categories, strips: bool) -> str | None:
+    if not strips and isinstance(value, str):
+        if value in feature.categories:
+            return value
+        return None if known.marks.have(value) else value
+    code = known.code_of(value)
+    if code is None:
+        return text_of(value)
+    return None if code < 0 else feature.categories[code]

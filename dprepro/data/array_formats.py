@@ -9,11 +9,11 @@ import tokenize
 import warnings
 import zipfile
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 from dprepro.data.card_parts import Format
 from dprepro.errors import DpreproError
@@ -25,9 +25,7 @@ GZIP = b"\x1f\x8b"
 ARCHIVE_FAULTS = (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError)
 
 
-def read_svmlight(
-    data: bytes, settings: Format, kinds: Mapping[str, Any], missing: Collection[str]
-) -> pd.DataFrame:
+def read_svmlight(data: bytes, settings: Format, kinds: Mapping[str, Any]) -> pa.Table:
     """Return the label, then the features in the order of their indices; missing ones are 0."""
     from sklearn.datasets import load_svmlight_file
 
@@ -46,15 +44,11 @@ def read_svmlight(
             f"not valid svmlight with {len(names) - 1} features: every line is a label, then "
             f"INDEX:VALUE with an INDEX from 1 to {len(names) - 1}, and some line is not"
         ) from error
-    table = pd.DataFrame(features.toarray(), columns=names[1:])
-    table.insert(0, names[0], label)
-    return table
+    return _table(names, [label, *features.toarray().T])
 
 
-def read_idx(
-    data: bytes, settings: Format, kinds: Mapping[str, Any], missing: Collection[str]
-) -> pd.DataFrame:
-    """Return the bytes as uint8, in one array of which each column is a view."""
+def read_idx(data: bytes, settings: Format, kinds: Mapping[str, Any]) -> pa.Table:
+    """Return the bytes as uint8."""
     try:
         data = gzip.decompress(data) if data.startswith(GZIP) else data
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -70,13 +64,16 @@ def read_idx(
         )
     values = np.frombuffer(data, dtype=np.uint8, offset=start).reshape(shape[0], -1)
     if dimensions == 1:
-        return pd.DataFrame(values, columns=["class"])
-    return pd.DataFrame(values, columns=[f"pixel{k + 1}" for k in range(values.shape[1])])
+        return _table(["class"], values.T)
+    return _table([f"pixel{k + 1}" for k in range(values.shape[1])], values.T)
 
 
-def read_npz(
-    data: bytes, settings: Format, kinds: Mapping[str, Any], missing: Collection[str]
-) -> pd.DataFrame:
+def _table(names: Sequence[str], columns: Iterable[np.ndarray]) -> pa.Table:
+    arrays = [pa.array(np.ascontiguousarray(column)) for column in columns]
+    return pa.Table.from_arrays(arrays, names=list(names))
+
+
+def read_npz(data: bytes, settings: Format, kinds: Mapping[str, Any]) -> pa.Table:
     """Return the label y, then the columns of X, of an archive of NumPy with these two arrays."""
     names = settings.columns or []
     if len(names) < 2:
@@ -91,9 +88,7 @@ def read_npz(
             f"not valid npz with {len(names) - 1} features: X must have as many columns, and a row "
             "for each entry of y"
         )
-    table = pd.DataFrame(features, columns=names[1:])
-    table.insert(0, names[0], label)
-    return table
+    return _table(names, [label.reshape(rows), *features.T])
 
 
 def _arrays_of_npz(data: bytes) -> tuple[np.ndarray, np.ndarray]:

@@ -28,12 +28,15 @@ from dprepro.data.card_parts import (
     check_unit,
 )
 from dprepro.data.domain import TOO_FAR, TaskKind
-from dprepro.data.feature_names import expand_names, with_lists
+from dprepro.data.feature_names import expand_names, one_line, with_lists
 from dprepro.data.register import keyed_digest
 from dprepro.errors import DpreproError, nearest
 from dprepro.files import is_file
 from dprepro.resources import builtin
 from dprepro.yaml_model import read_model
+
+_NAMED = ("target", "drop", "unit", "fill")
+"""The keys whose values are names of columns."""
 
 CardName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 
@@ -107,6 +110,8 @@ class Card(Strict):
     @model_validator(mode="before")
     @classmethod
     def _expand(cls, fields: Any) -> Any:
+        if isinstance(fields, dict):
+            fields = {k: _in_one_line(v) if k in _NAMED else v for k, v in fields.items()}
         if isinstance(fields, dict) and fields.get("file") and not fields.get("sources"):
             fields = {**fields, "sources": [{"file": fields["file"]}]}
         if isinstance(fields, dict) and fields.get("features"):
@@ -254,7 +259,7 @@ class Card(Strict):
             If neither the card nor the suffix determines the kind.
         """
         settings = source.format or self.format
-        suffix = Path(source.filename).suffix.lower()
+        suffix = Path(source.filename.lower().removesuffix(".gz")).suffix
         kind = "arff" if source.openml else settings.kind or KIND_OF_SUFFIX.get(suffix)
         if kind is None:
             raise DpreproError(
@@ -334,6 +339,17 @@ class Card(Strict):
     def parts(self) -> list[tuple[Source, Source]]:
         """Every single file, after the source that it is a part of."""
         return [(source, part) for source in self.sources for part in source.files]
+
+
+def _in_one_line(names: Any) -> Any:
+    """Return names of columns as they are compared; see `one_line`."""
+    if isinstance(names, str):
+        return one_line(names)
+    if isinstance(names, list):
+        return [_in_one_line(name) for name in names]
+    if isinstance(names, dict):
+        return {_in_one_line(name): value for name, value in names.items()}
+    return names
 
 
 def card_names() -> list[str]:

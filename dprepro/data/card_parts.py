@@ -70,13 +70,13 @@ class Format(Strict):
     """How bytes become a table.
 
     ``kind`` follows from the file's suffix unless it is given. The other keys are for csv: a file
-    without a header line has ``header: false`` and names its ``columns``; lines that begin with
-    ``comment`` are skipped; blanks around a field are ignored. ``decimal: ","`` reads 1,5 as 1.5,
-    and ``thousands: "."`` reads 1.234 as 1234. svmlight has no header either, and
-    its first column is the label. idx is the format of MNIST, plain or gzipped: an array of one
-    dimension becomes the column ``class``, one of more dimensions the columns ``pixel1``,
-    ``pixel2``, ... npz is an archive of NumPy with the arrays ``X`` and ``y``; its first column is
-    the label, too.
+    without a header line has ``header: false`` and names its ``columns``; with a header line,
+    ``columns`` stand in the place of its names. Lines that begin with ``comment`` are skipped, and
+    blanks around a field are ignored. ``decimal: ","`` reads 1,5 as 1.5, and ``thousands: "."``
+    reads 1.234 as 1234. csv and arff files can be gzipped. svmlight has no header, and its first
+    column is the label. idx is the format of MNIST, plain or gzipped: an array of one dimension
+    becomes the column ``class``, one of more dimensions the columns ``pixel1``, ``pixel2``, ... npz
+    is an archive of NumPy with the arrays ``X`` and ``y``; its first column is the label, too.
     """
 
     kind: FormatKind | None = None
@@ -97,8 +97,6 @@ class Format(Strict):
             )
         if not self.header and not self.columns:
             raise ValueError("without a header line, `columns` must name the columns in order")
-        if self.header and self.columns:
-            raise ValueError("`columns` is only for files without a header: add `header: false`")
         counts = Counter(name.strip() for name in self.columns or [])
         for name in [name for name, count in counts.items() if count > 1]:
             raise ValueError(f"`columns` names {name!r} twice; give one of them another name")

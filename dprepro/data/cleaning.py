@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from dprepro.data.card import Card
 from dprepro.data.card_parts import Distinct, Source
-from dprepro.data.domain import Domain, is_categorical
-from dprepro.data.formats import ColumnKind, not_numeric
+from dprepro.data.cells import (
+    CellError,
+    Marks,
+    NotNumericError,
+    Spelling,
+    read_categories,
+    read_numbers,
+    text_of,
+)
+from dprepro.data.columns import distinct, holds
+from dprepro.data.domain import Domain
+from dprepro.data.formats import ColumnKind
 from dprepro.errors import DpreproError, nearest
+
+_Read = TypeVar("_Read")
 
 
 def column_kinds(card: Card, source: Source) -> dict[str, ColumnKind]:
@@ -30,6 +43,21 @@ def column_kinds(card: Card, source: Source) -> dict[str, ColumnKind]:
     return {raw_names.get(name, name): kind for name, kind in kinds.items()}
 
 
+class CardError(DpreproError):
+    """Rows are not what their card says. `problems` has what is wrong, one column after another."""
+
+    def __init__(self, problems: Sequence[DpreproError]) -> None:
+        self.problems = list(problems)
+        super().__init__(self.said([""] * len(self.problems)))
+
+    def said(self, places: Sequence[str]) -> str:
+        """Return the message, with where each problem was met."""
+        texts = [f"{problem}{place}" for problem, place in zip(self.problems, places, strict=True)]
+        if len(texts) == 1:
+            return texts[0]
+        return "\n  ".join([f"{len(texts)} columns are not as the card says:", *texts])
+
+
 class Cleaned(NamedTuple):
     """A clean table: X (n, K), y (n,), the domain and the units, as `Dataset` describes them."""
 
@@ -38,37 +66,91 @@ class Cleaned(NamedTuple):
     domain: Domain | None
     units: np.ndarray | None
 
+    def __repr__(self) -> str:
+        return f"Cleaned({self.X.shape[1]} features)"
+
 
 def clean(
-    table: pd.DataFrame, card: Card, source: Source
+    table: pa.Table, card: Card, source: Source
 ) -> tuple[pd.DataFrame, np.ndarray, Domain | None]:
     """Return X, y and the domain of `clean_with_units`, which raises the same."""
     cleaned = clean_with_units(table, card, source)
     return cleaned.X, cleaned.y, cleaned.domain
 
 
-def clean_with_units(table: pd.DataFrame, card: Card, source: Source) -> Cleaned:
+def clean_with_units(table: pa.Table, card: Card, source: Source) -> Cleaned:
     """Return a raw table as its card describes it.
 
     With a public domain the card alone determines types, categories, labels and codes.
 
+    Parameters
+    ----------
+    table
+        Of Arrow, which has no index: what stands at one position of all columns is one row.
+
     Raises
     ------
     DpreproError
-        If a column, label or category is not what the card says. The message names the column and
-        the rule. It does not quote values of rows, and does not count rows.
+        If a column, label or category is not what the card says. The message names every such
+        column and the rule. It does not quote values of rows, and does not count rows.
     """
-    table = table.rename(columns=source.rename)
-    if card.target not in table.columns:
-        raise DpreproError(_no_target(table, card))
+    names = [source.rename.get(name, name) for name in table.column_names]
+    _refuse_repeated(names, card)
+    table = table.rename_columns(names)
+    if card.target not in names:
+        raise DpreproError(_no_target(names, card))
     if card.unit is not None:  # before features: a wrong name would make its column one
-        _require([card.unit], table.columns, "`unit` names")
+        _require([card.unit], names, "`unit` names")
     if card.distinct is not None:
-        table = _distinct_rows(table, card.distinct)
-    y = _target(table[card.target], card)
-    X = _features(table, _feature_names(table, card), card)
-    cleaned = Cleaned(X, y, public_domain(card), _units(table, card))
+        table = _distinct_rows(table, card, card.distinct)
+    features = _feature_names(names, card)
+    problems: list[DpreproError] = []
+
+    def read(what: Callable[..., _Read], *arguments: Any) -> _Read | None:
+        try:
+            return what(*arguments)
+        except DpreproError as error:
+            problems.append(error)
+            return None
+
+    marks = marks_of(card, source)
+    y = read(_target, table[card.target], card, marks)
+    columns = _features(table, features, card, marks, read)
+    units = None if card.unit is None else read(_units, table[card.unit], card, marks)
+    if problems or y is None:
+        raise CardError(problems)
+    X = pd.DataFrame(columns, columns=features, copy=False)
+    cleaned = Cleaned(X, y, public_domain(card), units)
     return _without_missing(cleaned) if card.complete else cleaned
+
+
+def spelling_of(card: Card, source: Source) -> Spelling:
+    """Return how numbers are written in a source."""
+    settings = source.format or card.format
+    return Spelling(settings.decimal, settings.thousands)
+
+
+def marks_of(card: Card, source: Source) -> Marks:
+    """Return what stands for a missing value in a source."""
+    return Marks(card.missing, spelling_of(card, source))
+
+
+def _refuse_repeated(names: Sequence[str], card: Card) -> None:
+    """Refuse names that repeat, unless all columns of such a name are dropped unread."""
+    unread = set(card.drop) if card.distinct is None else set()
+    repeated = [name for name in names if names.count(name) > 1 and name not in unread]
+    if repeated:
+        raise DpreproError(repeated_names(names, repeated))
+
+
+def repeated_names(names: Sequence[str], repeated: Collection[str]) -> str:
+    """Return what to say of names that repeat: by positions, as the names may be a row's values."""
+    places = [str(k + 1) for k, name in enumerate(names) if name in repeated]
+    return (
+        f"column names repeat: those of columns {', '.join(places)}; rename them in the file, or "
+        "give all columns names on the card: `format: {columns: [...]}`. If its first line is a "
+        "row, say so: `format: {header: false, columns: [...]}`"
+    )
 
 
 def _without_missing(cleaned: Cleaned) -> Cleaned:
@@ -80,23 +162,42 @@ def _without_missing(cleaned: Cleaned) -> Cleaned:
     )
 
 
-def _distinct_rows(table: pd.DataFrame, distinct: Distinct) -> pd.DataFrame:
-    _require(distinct.but_for, table.columns, "`distinct` names")
-    compared = [name for name in table.columns if name not in distinct.but_for]
-    return table.drop_duplicates(subset=compared, ignore_index=True)
+def _distinct_rows(table: pa.Table, card: Card, distinct_rows: Distinct) -> pa.Table:
+    names = table.column_names
+    _require(distinct_rows.but_for, names, "`distinct` names")
+    kinds = column_kinds(card, card.sources[0].model_copy(update={"rename": {}}))
+    values = pd.DataFrame(
+        {
+            name: _comparable(table[name], kinds.get(name))
+            for name in names
+            if name not in distinct_rows.but_for
+        }
+    )
+    return table.filter(pa.array(~values.duplicated().to_numpy()))
 
 
-def _units(table: pd.DataFrame, card: Card) -> np.ndarray | None:
-    """Return whose row each one is, object (n,) of texts; None if the card does not ask."""
-    if card.unit is None:
-        return None
-    codes, texts = _distinct(table[card.unit])
-    if (codes < 0).any() or not set(card.missing).isdisjoint(texts):
-        raise DpreproError(
+def _comparable(column: pa.ChunkedArray, kind: ColumnKind | None) -> np.ndarray:
+    """Return numbers by which equal values are found: of a column that is one, its numbers."""
+    if kind != "text":
+        try:
+            return read_numbers(column, "", Marks(()))
+        except CellError:
+            pass
+    codes: np.ndarray = distinct(column)[0]
+    return codes
+
+
+def _units(column: pa.ChunkedArray, card: Card, marks: Marks) -> np.ndarray:
+    """Return whose row each one is, object (n,) of texts."""
+    codes, values = distinct(column)
+    absent = np.array([marks.have_value(value) for value in values] + [True])[codes]
+    if absent.any():
+        raise CellError(
             f"unit column {card.unit!r} is missing in some rows, so nobody knows whose they are: "
-            "give each of these rows an owner, or remove them from the file"
+            "give each of these rows an owner, or remove them from the file",
+            int(np.argmax(absent)),
         )
-    return np.array(texts, dtype=object)[codes]
+    return np.array([text_of(value) for value in values], dtype=object)[codes]
 
 
 def public_domain(card: Card) -> Domain | None:
@@ -109,12 +210,11 @@ def public_domain(card: Card) -> Domain | None:
     return Domain(tuple(f.named(name) for name, f in card.features.items()), target)
 
 
-def _no_target(table: pd.DataFrame, card: Card) -> str:
+def _no_target(names: Sequence[str], card: Card) -> str:
     """Return what to do. The columns are named only if the card names one of them.
 
     If not, the file may have no header, and its first line may be a row.
     """
-    names = [str(name) for name in table.columns]
     said = f"no target column {card.target!r}"
     if set(names) & {*(card.features or {}), *card.drop, *card.fill}:
         return f"{said}{nearest(card.target, names) or '.'} The columns are: {', '.join(names)}"
@@ -129,43 +229,56 @@ def _no_target(table: pd.DataFrame, card: Card) -> str:
     )
 
 
-def _features(table: pd.DataFrame, names: list[str], card: Card) -> pd.DataFrame:
-    kept = table[names]
+def _features(
+    table: pa.Table,
+    names: Sequence[str],
+    card: Card,
+    marks: Marks,
+    read: Callable[..., Any],
+) -> Any:
+    kept = [table[name] for name in names]
     is_numeric = all(feature.numeric is not None for feature in (card.features or {}).values())
-    if is_numeric and not card.fill and set(kept.dtypes) == {np.dtype(np.uint8)}:
-        return kept  # images: as float64 they would be eight times as large
-    return pd.DataFrame({name: _feature(kept[name], name, card) for name in names}, copy=False)
+    if is_numeric and not card.fill and {column.type for column in kept} == {pa.uint8()}:
+        # Images: as float64 they would be eight times as large.
+        return np.column_stack([column.to_numpy() for column in kept])
+    return {name: read(_feature, table[name], name, card, marks) for name in names}
 
 
-def _target(column: pd.Series, card: Card) -> np.ndarray:
+def _target(column: pa.ChunkedArray, card: Card, marks: Marks) -> np.ndarray:
     if card.task == "regression":
-        y = as_numbers(column, card.target, card.missing).to_numpy()
+        y = read_numbers(column, card.target, marks, marks.spelling)
         missing = np.isnan(y)
     else:
-        y = _codes(column, card)
+        y = _codes(column, card, marks)
         missing = y < 0
     if missing.any():
-        raise DpreproError(
+        raise CellError(
             f"target {card.target!r} is missing in some rows; remove these rows from the file. "
-            "Missing is an empty field, or a text that the card lists under `missing`"
+            "Missing is an empty field, or a text that the card lists under `missing`",
+            int(np.argmax(missing)),
         )
+    if card.target_transform == "log":
+        not_positive = y <= 0
+        if not_positive.any():
+            raise CellError(
+                f"target {card.target!r} has values that are not positive, and "
+                "`target_transform: log` needs positive ones",
+                int(np.argmax(not_positive)),
+            )
+        y = np.log(y)
     return y
 
 
-def _codes(column: pd.Series, card: Card) -> np.ndarray:
+def _codes(column: pa.ChunkedArray, card: Card, marks: Marks) -> np.ndarray:
     """Return int64 codes (n,), -1 for missing."""
     if card.labels is not None:
         named = list(map(str, card.public_target or ()))
-        if card.relabel:
-            codes, texts = _distinct(column)
-            read = [card.relabel.get(text, text) for text in texts] + [None]
-            column = pd.Series(np.array(read, dtype=object)[codes], name=column.name)
-        codes = _as_categorical(column, named, card.missing, "labels").codes
-        return codes.astype(np.int64)
-    values = _as_categorical(column, None, card.missing)
+        found = read_categories(column, card.target, named, marks, card.relabel, "labels")
+        return found.codes.astype(np.int64)
+    values = read_categories(column, card.target, None, marks)
     if card.task != "binary":
         return values.codes.astype(np.int64)
-    others = other_labels(column, card)
+    others = other_labels(column, card, marks)
     # A public domain has both labels whether or not both occur.
     if card.features is None and not len(others) == 1 < len(values.categories):
         raise DpreproError(not_two_labels(card))
@@ -173,7 +286,7 @@ def _codes(column: pd.Series, card: Card) -> np.ndarray:
     return np.where(values.codes < 0, -1, codes[values.codes]).astype(np.int64)
 
 
-def other_labels(column: pd.Series, card: Card) -> set[str]:
+def other_labels(column: pa.ChunkedArray, card: Card, marks: Marks) -> set[str]:
     """Return the labels of a binary target but the positive one.
 
     Raises
@@ -181,7 +294,8 @@ def other_labels(column: pd.Series, card: Card) -> set[str]:
     DpreproError
         If the card has a public domain and there are several.
     """
-    others = {text for text in _distinct(column)[1] if text not in (*card.missing, card.positive)}
+    present = {text_of(value) for value in distinct(column)[1] if not marks.have_value(value)}
+    others = present - {card.positive}
     if card.features is not None and len(others) > 1:
         raise DpreproError(not_two_labels(card))
     return others
@@ -197,26 +311,29 @@ def not_two_labels(card: Card) -> str:
     )
 
 
-def _feature_names(table: pd.DataFrame, card: Card) -> list[str]:
+def _feature_names(names: Sequence[str], card: Card) -> list[str]:
     others = (*card.drop, card.target, card.unit)
-    present = [name for name in table.columns if name not in others]
+    present = [name for name in names if name not in others]
     if card.features is None:
-        _require(card.drop, table.columns, "`drop` names")
+        _require(card.drop, names, "`drop` names")
         _require(card.fill, present, "`fill` names")
         if not present:
             raise DpreproError("no column is left for the features: all are the target or dropped")
         return present
-    _require(card.features, table.columns, "`features` names")
-    for name in present:
-        if name not in card.features:
-            raise DpreproError(
-                f"column {name!r} is not in the card{nearest(name, list(card.features))}; "
-                "add it under `features` or under `drop`"
-            )
+    _require(card.features, names, "`features` names")
+    if unknown := [name for name in present if name not in card.features]:
+        raise DpreproError("\n  ".join(_not_in_card(name, card) for name in unknown))
     return list(card.features)
 
 
-def _require(names: Collection[str], columns: Collection[str], what: str) -> None:
+def _not_in_card(name: str, card: Card) -> str:
+    return (
+        f"column {name!r} is not in the card{nearest(name, list(card.features or ()))}; "
+        "add it under `features` or under `drop`"
+    )
+
+
+def _require(names: Collection[str], columns: Sequence[str], what: str) -> None:
     for name in names:
         if name not in columns:
             raise DpreproError(
@@ -225,89 +342,45 @@ def _require(names: Collection[str], columns: Collection[str], what: str) -> Non
             )
 
 
-def _feature(column: pd.Series, name: str, card: Card) -> pd.Series:
+def _feature(
+    column: pa.ChunkedArray, name: str, card: Card, marks: Marks
+) -> np.ndarray | pd.Categorical:
     feature = (card.features or {}).get(name)
-    if feature is None and is_categorical(column):
-        categories = None
-    elif feature is None or feature.categories is None:
-        return as_numbers(column, name, card.missing, card.fill.get(name))
+    fill = card.fill.get(name)
+    if feature is None:
+        values = _inferred(column, name, marks)
+    elif feature.categories is None:
+        values = read_numbers(column, name, marks, marks.spelling, feature.date)
     else:
-        categories = feature.categories
-    values = _as_categorical(column, categories, card.missing)
-    if name in card.fill:
-        fill = card.fill[name]
+        values = read_categories(column, name, feature.categories, marks, feature.category_of)
+    if fill is None:
+        return values
+    if isinstance(values, pd.Categorical):
         if fill not in values.categories:
             raise DpreproError(f"`fill` of {name!r}: {fill!r} is not one of its categories")
         codes = np.where(values.codes < 0, list(values.categories).index(fill), values.codes)
-        values = pd.Categorical.from_codes(codes, dtype=values.dtype)
-    return pd.Series(values, name=name)
-
-
-def as_numbers(
-    column: pd.Series, name: str, missing: Collection[str], fill: str | None = None
-) -> pd.Series:
-    """Return a column as float64, (n,); texts in `missing` are NaN, or what `fill` says.
-
-    Raises
-    ------
-    DpreproError
-        If it holds other texts, or infinities. The message quotes none.
-    """
-    if is_categorical(column) and not pd.api.types.is_bool_dtype(column.dtype):
-        column = _parse_numbers(column, name, missing)
-    column = column.astype("float64")
-    if np.isinf(column.to_numpy()).any():
-        raise DpreproError(f"column {name!r} has infinite values; replace them in the file")
-    if fill is None:
-        return column
+        return pd.Categorical.from_codes(codes, dtype=values.dtype)
     try:
-        return column.fillna(float(fill))
+        return np.where(np.isnan(values), float(fill), values)
     except ValueError as error:
         raise DpreproError(
             f"`fill` of numeric column {name!r}: {fill!r} is not a number"
         ) from error
 
 
-def _parse_numbers(column: pd.Series, name: str, missing: Collection[str]) -> pd.Series:
-    codes, texts = _distinct(column)
-    blank = np.array([text in missing for text in texts], dtype=bool)
-    values = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(dtype=float)
-    if (np.isnan(values) & ~blank).any():
-        raise DpreproError(not_numeric(name))
-    return pd.Series(np.append(np.where(blank, np.nan, values), np.nan)[codes], name=name)
+def _inferred(column: pa.ChunkedArray, name: str, marks: Marks) -> np.ndarray | pd.Categorical:
+    """Return numbers if a column holds nothing else, else categories that are the texts it holds.
 
-
-def _as_categorical(
-    column: pd.Series,
-    categories: Sequence[str] | None,
-    missing: Collection[str],
-    called: str = "categories",
-) -> pd.Categorical:
-    codes, texts = _distinct(column)
-    if categories is None:
-        categories = sorted({text for text in texts if text not in missing})
-    position = {category: code for code, category in enumerate(categories)}
-    if any(text not in position and text not in missing for text in texts):
-        raise DpreproError(
-            f"column {column.name!r} holds a value that is not among the card's {called}. "
-            f"Allowed: {', '.join(categories)}. Look in the codebook for what is missing from "
-            "this list, and add it to the card: a list made from the rows is not public"
-        )
-    of_text = np.array([position.get(text, -1) for text in texts] + [-1], dtype=np.int64)
-    dtype: pd.CategoricalDtype = pd.CategoricalDtype(list(categories))
-    return pd.Categorical.from_codes(of_text[codes], dtype=dtype)
-
-
-def _distinct(column: pd.Series) -> tuple[np.ndarray, list[str]]:
-    """Return codes of shape (n,), -1 for missing, and the text of each code without blanks."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return column.cat.codes.to_numpy(), [_text(value) for value in column.cat.categories]
-    codes, values = pd.factorize(column)
-    return codes, [_text(value) for value in values]
-
-
-def _text(value: Any) -> str:
-    # A label that some format stores as a number reads as in a text file: 1, not 1.0.
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        value = int(value)
-    return str(value).strip()
+    So a Boolean, a date or a time is the text that it was in the file.
+    """
+    if holds(column.type) == "numbers":
+        return read_numbers(column, name, marks)
+    if holds(column.type) == "text":
+        try:
+            numbers = read_numbers(column, name, marks, marks.spelling)
+        except NotNumericError:
+            pass
+        else:
+            if not np.isnan(numbers).all():
+                return numbers
+    return read_categories(column, name, None, marks)

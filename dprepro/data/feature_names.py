@@ -10,7 +10,19 @@ from dprepro.errors import nearest
 MOST_FEATURES = 20_000
 """Of one card. Models of more would take hours."""
 
+_BREAK = re.compile(r"\s*[\r\n]+\s*")
 _RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
+
+
+def one_line(name: str) -> str:
+    """Return a name as it is compared: without blanks around it, a line break in it as one blank.
+
+    Examples
+    --------
+    >>> one_line(" age\\n(years)")
+    'age (years)'
+    """
+    return _BREAK.sub(" ", name.strip())
 
 
 def expand_names(features: Any) -> Any:
@@ -25,7 +37,7 @@ def expand_names(features: Any) -> Any:
         return features
     expanded: dict[str, Any] = {}
     for name, domain in features.items():
-        for full in _written_out(str(name), MOST_FEATURES - len(expanded)):
+        for full in _written_out(one_line(str(name)), MOST_FEATURES - len(expanded)):
             if full in expanded:
                 raise ValueError(f"{full!r} is described twice, the second time by {name!r}")
             expanded[full] = domain

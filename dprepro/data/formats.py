@@ -2,34 +2,72 @@
 
 from __future__ import annotations
 
+import gzip
 import io
-import re
 import tarfile
 import zipfile
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, Literal
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Literal
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
-import pyarrow.csv
 
+from dprepro.data.arff import parse_arff, read_sparse
 from dprepro.data.array_formats import ARCHIVE_FAULTS, GZIP, read_idx, read_npz, read_svmlight
-from dprepro.data.card_parts import Format
+from dprepro.data.card_parts import Format, FormatKind
+from dprepro.data.delimited import NUMBER, TEXT, BadRecordError, Dialect, Records, line_of
+from dprepro.data.feature_names import one_line
 from dprepro.data.parquet_format import read_parquet
-from dprepro.errors import HOW_NUMBERS_LOOK, DpreproError, nearest
+from dprepro.errors import DpreproError, nearest
 
 ColumnKind = Literal["numeric", "text", "unused"]
 
-_ENCODING_ADVICE = (
-    "save the file as UTF-8 (of Latin-1: iconv -f latin1 -t utf8 OLD.csv > NEW.csv), or say on its "
-    "card, once there is one: `format: {encoding: latin-1}`"
-)
-_DATA_LINE = re.compile(rb"^[ \t]*@data[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
-# Arrow's message about a value that is not a number; what follows it quotes the value.
-_CONVERSION = re.compile(r"In CSV column #(\d+): CSV conversion error to double")
-# ARFF that the fast csv reader cannot read: a second kind of quote, a quote after a blank.
-_AWKWARD_ARFF = re.compile(rb'"|,[ \t]+\'')
+_LOAD_BYTES = 2**24
+"""Bytes of a text file that are parsed at a time where all of it is in memory anyway."""
+
+_BEGINNINGS: Mapping[bytes, str] = {
+    b"PAR1": "a Parquet file: say so on the card, `format: {kind: parquet}`, and name it .parquet",
+    b"PK\x03\x04": "a zip archive, as a spreadsheet (.xlsx) is: save the sheet as CSV, or name the "
+    "`member` of the archive on the card",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet of an old kind (.xls): save the sheet as CSV",
+    b"SQLite format 3": "a database of SQLite: export the table as CSV",
+    b"%PDF": "a PDF: the table is needed as CSV",
+    b"BZh": "packed by bzip2: unpack it (bunzip2)",
+    b"\xfd7zXZ": "packed by xz: unpack it (unxz)",
+    b"\x28\xb5\x2f\xfd": "packed by zstd: unpack it (unzstd)",
+    b"$FL2": "a file of SPSS: save it as CSV",
+    b"<stata_dta>": "a file of Stata: save it as CSV",
+    b"HEADER RECORD": "a file of SAS: save it as CSV",
+    b"\x93NUMPY": "an array of NumPy: save it as CSV, or as npz with the arrays X and y",
+    b"\x89HDF": "an HDF5 file: save the table as CSV",
+    b"ARROW1": "an Arrow file: save it as Parquet",
+    b"@relation": "an ARFF file: say so on the card, `format: {kind: arff}`, and name it .arff",
+    b"<!doctype": "a web page, maybe one that asks to log in: download the table itself",
+    b"<html": "a web page, maybe one that asks to log in: download the table itself",
+    b"<?xml": "XML: save the table as CSV",
+    b'{"': "JSON: save the table as CSV",
+    b'[{"': "JSON: save the table as CSV",
+}
+"""What a file is that begins so."""
+
+
+def other_kind(start: bytes, kind: FormatKind) -> str | None:
+    """Return what a file is, and what to do, if it begins as none of its `kind` does; else None.
+
+    `start` has the first bytes, 64 at least where there are as many.
+    """
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    for mark, said in _BEGINNINGS.items():
+        if start.startswith(mark) or text.startswith(mark.lower()):
+            is_it = {b"PAR1": "parquet", b"@relation": "arff", b"PK\x03\x04": "npz"}.get(mark)
+            return None if is_it == kind else f"this is {said}"
+    if kind == "parquet" and start:
+        return "this is not a Parquet file: it begins as none does. " + (
+            "Is it packed? unpack it (gunzip)"
+            if start.startswith(GZIP)
+            else "Is it CSV? say so on the card, `format: {kind: csv}`, and name it .csv"
+        )
+    return None
 
 
 def extract_member(data: bytes, member: str) -> bytes:
@@ -71,178 +109,120 @@ def _require_member(member: str, names: list[str]) -> None:
         )
 
 
-def read_table(
-    data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
-) -> pd.DataFrame:
-    """Return the table that `data` holds, one row for each line.
+def read_table(data: bytes, settings: Format, kinds: Mapping[str, ColumnKind]) -> pa.Table:
+    """Return the table that `data` holds, one row for each record.
+
+    A text file has texts only: what they say is for `dprepro.data.cells` to find out. Other files
+    have the types that they store.
 
     Parameters
     ----------
     data
-        The bytes of the file.
+        The bytes of the file; a csv or arff file can be gzipped.
     settings
         Its format; ``kind`` must be set.
     kinds
-        Kinds of columns, by name: "numeric" is parsed as float64 (`missing` texts as NaN), "text"
-        is kept unchanged. The type of all other columns is inferred; "unused" ones may be
-        nested.
-    missing
-        The texts that stand for a missing value in numeric columns.
+        Kinds of columns, by name. "unused" ones are not read: all of their values are missing.
+        "text" ones are read as a dictionary.
 
     Raises
     ------
     DpreproError
-        If the bytes do not fit the format, or a numeric column holds text.
+        If the bytes do not fit the format. The message names the line, and quotes no value.
     """
-    read = _READERS[str(settings.kind)]
+    kind: FormatKind = settings.kind or "csv"
     try:
-        table = read(data, settings, kinds, missing)
-    except (pa.ArrowException, UnicodeError) as error:
-        raise DpreproError(f"not valid {settings.kind}: {parser_problem(error)}") from None
-    table.columns = [str(name).strip() for name in table.columns]
-    if not table.columns.is_unique:
-        repeated = np.flatnonzero(table.columns.duplicated(keep=False)) + 1
-        raise DpreproError(
-            f"column names repeat: those of columns {', '.join(map(str, repeated))}; rename them "
-            "in the file. If its first line is a row, say so: "
-            "`format: {header: false, columns: [...]}`"
-        )
-    return table
+        if kind in ("csv", "arff"):
+            data = unzipped(data)
+        if said := other_kind(data[:64], kind):
+            raise DpreproError(f"not valid {kind}: {said}")
+        table = _READERS[kind](data, settings, kinds)
+    except BadRecordError as error:
+        raise BadRecordError(f"not valid {kind}: {error}") from None
+    except pa.ArrowException as error:
+        raise DpreproError(f"not valid {kind}: {parser_problem(error)}") from None
+    return table.rename_columns([one_line(str(name)) for name in table.column_names])
 
 
-def not_numeric(name: str) -> str:
-    """Return the message about a numeric column that holds text; it does not quote the text."""
-    return (
-        f"column {name!r} is numeric on the card but holds text; if that stands for a missing "
-        "value, list it under `missing`. " + HOW_NUMBERS_LOOK
+def unzipped(data: bytes) -> bytes:
+    """Return what a gzipped file holds; any other file as it is.
+
+    Raises
+    ------
+    DpreproError
+        If the file is not whole.
+    """
+    if not data.startswith(GZIP):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DpreproError(f"not a whole gzip file: {error}") from error
+
+
+def dialect_of(settings: Format) -> Dialect:
+    """Return how a CSV is written."""
+    return Dialect(
+        separator=settings.separator,
+        comment=settings.comment,
+        names=None if settings.columns is None else tuple(settings.columns),
+        replaces_names=settings.header,
+        encoding=settings.encoding,
     )
+
+
+def line_of_row(data: bytes, settings: Format, row: int) -> int | None:
+    """Return the line of a file in which a row begins; None of a file that has no lines."""
+    if settings.kind == "csv":
+        return line_of(io.BytesIO(unzipped(data)), dialect_of(settings), row)
+    if settings.kind == "arff":
+        file = parse_arff(unzipped(data), settings.encoding)
+        if not file.is_sparse:
+            return line_of(io.BytesIO(file.body), file.dialect, row, file.first_line)
+    return None
 
 
 def parser_problem(error: Exception) -> str:
     """Return the message of a parser without the row or value that it quotes."""
     text = str(error)
-    if "UTF8" in text or isinstance(error, UnicodeError):
-        return f"its bytes are not text in the expected encoding; {_ENCODING_ADVICE}"
-    # Of "Row #17: Expected 2 columns, got 1: secret,row" what lies between row and colon.
-    lengths = re.search(r"Expected \d+ columns, got \d+", text)
-    if lengths:
-        return (
-            f"{lengths[0]} in some line; every line needs as many fields as the header. A text "
-            "with a comma needs quotes, and a number has a decimal point, no comma"
-        )
-    known = ("Empty CSV file", "Parquet magic bytes not found", "Parquet file size is 0 bytes")
+    known = ("Parquet magic bytes not found", "Parquet file size is 0 bytes")
     return next((k for k in known if k in text), f"the parser gave up ({type(error).__name__})")
 
 
-def _read_csv(
-    data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
-) -> pd.DataFrame:
-    if settings.comment:
-        data = _without_comments(data, settings.comment.encode())
-    return _arrow_csv(
-        data,
-        kinds,
-        missing,
-        column_names=settings.columns,
-        encoding=settings.encoding,
-        parse=pa.csv.ParseOptions(delimiter=settings.separator),
-    )
+def _read_csv(data: bytes, settings: Format, kinds: Mapping[str, ColumnKind]) -> pa.Table:
+    records = Records(io.BytesIO(data), dialect_of(settings), block_bytes=_LOAD_BYTES)
+    return _all_of(records, kinds)
 
 
-def _arrow_csv(
-    data: bytes,
-    kinds: Mapping[str, ColumnKind],
-    missing: Collection[str],
-    *,
-    column_names: list[str] | None,
-    encoding: str,
-    parse: pa.csv.ParseOptions,
-) -> pd.DataFrame:
-    types = {"numeric": pa.float64(), "text": pa.dictionary(pa.int32(), pa.string())}
-    names = column_names or csv_header(data, encoding, parse)
-    try:
-        table = pa.csv.read_csv(
-            pa.BufferReader(data),
-            read_options=pa.csv.ReadOptions(
-                column_names=names, skip_rows=0 if column_names else 1, encoding=encoding
-            ),
-            parse_options=parse,
-            convert_options=pa.csv.ConvertOptions(
-                column_types={n: types[k] for n in names if (k := kinds.get(n.strip())) in types},
-                null_values=[blank + text for text in missing for blank in ("", " ")],
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        found = _CONVERSION.search(str(error))
-        if found is None:
-            raise
-        raise DpreproError(not_numeric(names[int(found[1])].strip())) from None
-    for field in table.schema:
-        if pa.types.is_binary(field.type):  # what arrow makes of bytes that are no text
-            raise DpreproError(f"column {field.name!r} is not {encoding} text; {_ENCODING_ADVICE}")
-    return table.to_pandas()
-
-
-def csv_header(data: bytes, encoding: str, parse: pa.csv.ParseOptions) -> list[str]:
-    """Return the names in the first line of a CSV."""
-    first_line = data[: data.find(b"\n") + 1] or data
-    names = pa.csv.read_csv(
-        pa.BufferReader(first_line),
-        # A command that ends while Arrow still starts its threads is aborted.
-        read_options=pa.csv.ReadOptions(encoding=encoding, use_threads=False),
-        parse_options=parse,
-    ).column_names
-    return [str(name) for name in names]
-
-
-def _without_comments(data: bytes, mark: bytes) -> bytes:
-    if not data.startswith(mark) and b"\n" + mark not in data:
-        return data
-    return b"".join(line for line in data.splitlines(True) if not line.startswith(mark))
-
-
-def _read_arff(
-    data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
-) -> pd.DataFrame:
-    start = _DATA_LINE.search(data)
-    if start is None:
-        raise DpreproError("not valid arff: it has no @data line")
-    body = _without_comments(data[start.end() :].lstrip(), b"%")
-    if body.startswith(b"{") or _AWKWARD_ARFF.search(body):
-        content = _liac(data, settings.encoding)
-        return pd.DataFrame(content["data"], columns=[name for name, _ in content["attributes"]])
-    header = _liac(data[: start.end()], settings.encoding)
-    declared: dict[str, ColumnKind] = {
-        name.strip(): "numeric" if kind in ("NUMERIC", "REAL", "INTEGER") else "text"
-        for name, kind in header["attributes"]
+def _all_of(records: Records, kinds: Mapping[str, ColumnKind]) -> pa.Table:
+    found = [kinds.get(name) for name in records.names]
+    wanted = {
+        k: TEXT if kind == "text" else NUMBER for k, kind in enumerate(found) if kind != "unused"
     }
-    return _arrow_csv(
-        body,
-        {**declared, **{name: kind for name, kind in kinds.items() if kind != "unused"}},
-        [*missing, "?"],
-        column_names=[name for name, _ in header["attributes"]],
-        encoding=settings.encoding,
-        parse=pa.csv.ParseOptions(quote_char="'", escape_char="\\"),
-    )
+    parts = list(records.tables(wanted))
+    count = sum(part.num_rows for part in parts)
+    columns = [
+        pa.chunked_array([part[str(k)].combine_chunks() for part in parts], wanted[k])
+        if k in wanted
+        else pa.chunked_array([pa.nulls(count)])
+        for k in range(len(found))
+    ]
+    return pa.table(columns, names=records.names)
 
 
-def _liac(data: bytes, encoding: str) -> dict[str, Any]:
-    import arff  # type: ignore[import-untyped]
-
-    try:
-        content: dict[str, Any] = arff.loads(data.decode(encoding))
-    except arff.ArffException as error:
-        rule = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
-        raise DpreproError(f"not valid arff: {rule} in its header or in some line") from None
-    except UnicodeError as error:
-        raise DpreproError(f"not valid arff: {parser_problem(error)}") from None
-    except (ValueError, IndexError, KeyError, TypeError, AttributeError):
-        # What liac-arff does not foresee, such as an attribute without a name.
-        raise DpreproError("not valid arff: some line is not as the format wants it") from None
-    return content
+def _read_arff(data: bytes, settings: Format, kinds: Mapping[str, ColumnKind]) -> pa.Table:
+    file = parse_arff(data, settings.encoding)
+    if file.is_sparse:
+        return read_sparse(file)
+    stream = io.BytesIO(file.body)
+    records = Records(stream, file.dialect, file.first_line, block_bytes=_LOAD_BYTES)
+    declared: dict[str, ColumnKind] = {
+        a.name: "numeric" if a.kind == "number" else "text" for a in file.attributes
+    }
+    return _all_of(records, {**declared, **kinds})
 
 
-_READERS: dict[str, Callable[..., pd.DataFrame]] = {
+_READERS: Mapping[str, Callable[..., pa.Table]] = {
     "csv": _read_csv,
     "arff": _read_arff,
     "parquet": read_parquet,

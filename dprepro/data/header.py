@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
+from dprepro.data.arff import parse_arff
+from dprepro.data.array_formats import GZIP
 from dprepro.data.card import Card
-from dprepro.data.card_parts import Format, Source
-from dprepro.data.formats import csv_header, parser_problem
+from dprepro.data.card_parts import Source
+from dprepro.data.cleaning import repeated_names
+from dprepro.data.delimited import Records
+from dprepro.data.feature_names import one_line
+from dprepro.data.formats import dialect_of, other_kind, parser_problem
+from dprepro.data.parquet_format import index_names
 from dprepro.data.places import find_file
 from dprepro.errors import DpreproError, nearest
 
@@ -19,7 +26,8 @@ from dprepro.errors import DpreproError, nearest
 def header_names(card: Card, data_dir: Path | None = None) -> list[str] | None:
     """Return the names of the columns of a card's first source, as the card calls them.
 
-    Only the header line of a CSV is read, or the schema of a parquet file.
+    Only the header line of a CSV is read, the header of an ARFF file, or the schema of a parquet
+    file.
 
     Returns
     -------
@@ -70,8 +78,11 @@ def _problems(card: Card, names: list[str]) -> Iterator[str]:
         "target": [card.target], "unit": [card.unit] if card.unit else [], "drop": card.drop,
         "features": list(card.features or {}), "fill": list(card.fill),
     }  # fmt: skip
+    unread = set(card.drop) if card.distinct is None else set()
+    if repeated := [n for n in names if names.count(n) > 1 and n not in unread]:
+        yield repeated_names(names, repeated)
     said = {name for found in roles.values() for name in found}
-    free = [name for name in names if name not in said]
+    free = [name for name in dict.fromkeys(names) if name not in said]
     for role, found in roles.items():
         for name in found:
             # A column may be dropped from some sources only.
@@ -89,24 +100,26 @@ def _names_of(part: Source, card: Card, data_dir: Path | None) -> list[str] | No
         return None
     path = find_file(part.file, card.folder, data_dir)
     settings = card.format_of(part)
-    if path is None or settings.kind not in ("csv", "parquet"):
+    if path is None or settings.kind not in ("csv", "parquet", "arff"):
         return None
     try:
         if settings.kind == "parquet":
-            found = list(pa.parquet.read_schema(path).names)
-        else:
-            found = settings.columns or _first_names(path, settings)
+            schema = pa.parquet.read_schema(path)
+            given = {*(card.features or {}), card.target, card.unit, *card.drop}
+            hidden = index_names(schema)
+            return [one_line(n) for n in schema.names if n not in hidden or one_line(n) in given]
+        with path.open("rb") as opened:
+            start = opened.read(64)
+            opened.seek(0)
+            if said := other_kind(start, settings.kind):
+                raise DpreproError(f"not valid {settings.kind}: {said}")
+            file = cast(BinaryIO, gzip.GzipFile(fileobj=opened) if start[:2] == GZIP else opened)
+            if settings.kind == "csv":
+                return Records(file, dialect_of(settings), block_bytes=2**16).names
+            return parse_arff(file.read(), settings.encoding).names
     except OSError as error:
         raise DpreproError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (pa.ArrowException, UnicodeError) as error:
+    except DpreproError as error:
+        raise DpreproError(f"{path}: {error}") from None
+    except pa.ArrowException as error:
         raise DpreproError(f"{path}: {parser_problem(error)}") from None
-    return [name.strip() for name in found]
-
-
-def _first_names(path: Path, settings: Format) -> list[str]:
-    comment = settings.comment.encode() if settings.comment else None
-    with path.open("rb") as file:
-        line = file.readline()
-        while comment and line.startswith(comment):
-            line = file.readline()
-    return csv_header(line, settings.encoding, pa.csv.ParseOptions(delimiter=settings.separator))

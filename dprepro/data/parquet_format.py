@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
 from dprepro.data.card_parts import Format
+from dprepro.data.feature_names import one_line
 from dprepro.errors import DpreproError
 
 
-def read_parquet(
-    data: bytes, settings: Format, kinds: Mapping[str, Any], missing: Collection[str]
-) -> pd.DataFrame:
-    """Read a parquet file.
+def read_parquet(data: bytes, settings: Format, kinds: Mapping[str, Any]) -> pa.Table:
+    """Read a parquet file: its columns as they are stored, each value where it stands.
+
+    A column that pandas stored as an index is read only if `kinds` names it.
 
     Raises
     ------
@@ -39,6 +40,9 @@ def read_parquet(
         raise DpreproError("not valid parquet: it has text that is not UTF-8") from None
     if table is None or table.num_rows != file.metadata.num_rows:
         raise DpreproError("not valid parquet: its counts of rows do not agree")
+    kept = [k for k, name in enumerate(table.column_names) if name not in index_names(table.schema)
+            or one_line(name) in kinds]  # fmt: skip
+    table = table.select(kept).replace_schema_metadata()
     for number, name in enumerate(table.column_names):
         column = table.column(number)
         if not is_utf8(column):
@@ -47,12 +51,21 @@ def read_parquet(
             # NumPy warns of NaNs with other bits, which a file can hold.
             nan = pa.scalar(math.nan, column.type)
             table = table.set_column(number, name, pc.if_else(pc.is_nan(column), nan, column))
-    return table.to_pandas()
+    return table
+
+
+def index_names(schema: pa.Schema) -> set[str]:
+    """Return the columns that are what pandas calls an index: labels of rows, and no values."""
+    try:
+        stored = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+        return {name for name in stored.get("index_columns", []) if isinstance(name, str)}
+    except (ValueError, AttributeError, TypeError):
+        return set()  # whoever wrote it, did not write it as pandas does
 
 
 def _refuse_nested(schema: pa.Schema, kinds: Mapping[str, Any]) -> None:
     for field in schema:
-        if _is_nested(field.type) and kinds.get(field.name.strip()) != "unused":
+        if _is_nested(field.type) and kinds.get(one_line(field.name)) != "unused":
             raise DpreproError(
                 f"column {field.name!r} holds lists or structs, and a value is a number or a text: "
                 "write each part to a column of its own in the file, or list the column under "

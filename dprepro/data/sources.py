@@ -6,16 +6,19 @@ import hashlib
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 
 from dprepro.data.card import Card
 from dprepro.data.card_parts import Source, Synthetic
 from dprepro.data.cleaning import column_kinds
-from dprepro.data.formats import extract_member, read_table
+from dprepro.data.columns import convert, holds
+from dprepro.data.formats import extract_member, line_of_row, read_table
 from dprepro.data.network import SourceError, download
 from dprepro.data.places import cached_file, file_candidates, find_file
 from dprepro.data.synthetic import stand_in
@@ -32,7 +35,7 @@ class RawTable:
     Attributes
     ----------
     table
-        The parsed table, before cleaning.
+        The parsed table, before cleaning: of Arrow, which has no index that could align anything.
     origin
         Where it came from: a path, a URL, or a name.
     sha256
@@ -40,12 +43,18 @@ class RawTable:
         empty if there is no file.
     cached
         The downloaded files that it was read from.
+    line_of
+        Returns the line of the file in which a row begins; None where there are no lines.
     """
 
-    table: pd.DataFrame
+    table: pa.Table
     origin: str
     sha256: str = ""
     cached: tuple[Path, ...] = ()
+    line_of: Callable[[int], int | None] = lambda row: None
+
+    def __repr__(self) -> str:
+        return f"RawTable(origin={self.origin!r})"
 
 
 def read_source(source: Source, card: Card, data_dir: Path | None, online: bool) -> RawTable:
@@ -75,27 +84,57 @@ def read_source(source: Source, card: Card, data_dir: Path | None, online: bool)
 def _pooled(parts: list[RawTable]) -> RawTable:
     first = parts[0]
     for part in parts[1:]:
-        if list(part.table.columns) != list(first.table.columns):
+        if part.table.column_names != first.table.column_names:
             # The names are not quoted: if a file has no header, they are its first row.
             raise DpreproError(
                 f"{part.origin}: its columns are not those of {first.origin}, in name, number or "
                 "order; pooled files must agree. Compare their first lines"
             )
-    return _combined(pd.concat([part.table for part in parts], ignore_index=True), parts)
+    names = first.table.column_names
+    columns = [
+        _stacked([part.table.column(k) for part in parts], names[k]) for k in range(len(names))
+    ]
+    return _combined(pa.table(columns, names=names), parts)
+
+
+def _stacked(columns: list[pa.ChunkedArray], name: str) -> pa.ChunkedArray:
+    """Return columns one below the other: as they are, if all have one type.
+
+    Raises
+    ------
+    DpreproError
+        If one holds text and another something else.
+    """
+    if len({column.type for column in columns}) == 1:
+        return pa.chunked_array([c for column in columns for c in column.chunks], columns[0].type)
+    kinds = {holds(column.type) for column in columns} - {"nothing"}
+    if kinds <= {"numbers", "booleans"}:
+        wanted = pa.float64()
+    elif kinds == {"text"}:
+        wanted = pa.string()
+    else:
+        raise DpreproError(
+            f"column {name!r} is of another type in each of the pooled files: write it as one type"
+        )
+    chunks = [convert(chunk, wanted) for column in columns for chunk in column.chunks]
+    return pa.chunked_array(chunks, wanted)
 
 
 def _joined(parts: list[RawTable]) -> RawTable:
     first = parts[0]
     for part in parts[1:]:
-        if len(part.table) != len(first.table):
+        if part.table.num_rows != first.table.num_rows:
             raise DpreproError(
                 f"{part.origin} has another number of rows than {first.origin}; joined files "
                 "must agree"
             )
-    return _combined(pd.concat([part.table for part in parts], axis=1), parts)
+    # By position: what one row of each file says is one row.
+    columns = [column for part in parts for column in part.table.columns]
+    names = [name for part in parts for name in part.table.column_names]
+    return _combined(pa.table(columns, names=names), parts)
 
 
-def _combined(table: pd.DataFrame, parts: list[RawTable]) -> RawTable:
+def _combined(table: pa.Table, parts: list[RawTable]) -> RawTable:
     return RawTable(
         table,
         " + ".join(part.origin for part in parts),
@@ -110,7 +149,11 @@ def _generated(shape: Synthetic, card: Card) -> RawTable:
         f"a SYNTHETIC stand-in drawn with seed {shape.seed}, not the real data: "
         "results on it say nothing about the printed ones"
     )
-    return RawTable(stand_in(shape, card.target, labels), origin)
+    return RawTable(_as_arrow(stand_in(shape, card.target, labels)), origin)
+
+
+def _as_arrow(frame: pd.DataFrame) -> pa.Table:
+    return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
 
 
 def _bundled(source: Source, card: Card) -> RawTable:
@@ -120,7 +163,7 @@ def _bundled(source: Source, card: Card) -> RawTable:
     target = bunch.target
     if card.task != "regression":
         target = target.map(dict(enumerate(map(str, bunch.target_names))))
-    return RawTable(bunch.data.assign(target=target), "scikit-learn")
+    return RawTable(_as_arrow(bunch.data.assign(target=target)), "scikit-learn")
 
 
 def _local(source: Source, card: Card, data_dir: Path | None) -> RawTable:
@@ -131,7 +174,8 @@ def _local(source: Source, card: Card, data_dir: Path | None) -> RawTable:
     try:
         data = _unpacked(path.read_bytes(), source)
         digest = _check_sha256(data, source, card)
-        return RawTable(_parse(data, source, card), str(path), digest)
+        table = _parse(data, source, card)
+        return RawTable(table, str(path), digest, line_of=_lines(data, source, card))
     except OSError as error:
         raise DpreproError(f"{path}: cannot be read: {error.strerror or error}") from error
     except DpreproError as error:
@@ -147,7 +191,8 @@ def _remote(source: Source, card: Card, online: bool) -> RawTable:
                 raise SourceError("not downloaded yet")
             data = _fetch(source, card, path)
         origin = str(source.http) if source.http else f"OpenML {source.openml}"
-        return RawTable(_parse(data, source, card), origin, _digest(data), cached=(path,))
+        table = _parse(data, source, card)
+        return RawTable(table, origin, _digest(data), (path,), _lines(data, source, card))
     except OSError as error:
         raise SourceError(f"cannot use the cache: {error}") from error
     except DpreproError as error:
@@ -209,12 +254,17 @@ def _unpacked(data: bytes, source: Source) -> bytes:
     return extract_member(data, source.member) if source.member else data
 
 
-def _parse(data: bytes, source: Source, card: Card) -> pd.DataFrame:
-    table = read_table(data, card.format_of(source), column_kinds(card, source), card.missing)
+def _parse(data: bytes, source: Source, card: Card) -> pa.Table:
+    table = read_table(data, card.format_of(source), column_kinds(card, source))
     if source.rows is None:
         return table
     start, stop = source.rows
-    return table.iloc[start:stop].reset_index(drop=True)
+    return table.slice(start, stop - start)
+
+
+def _lines(data: bytes, source: Source, card: Card) -> Callable[[int], int | None]:
+    first = 0 if source.rows is None else source.rows[0]
+    return lambda row: line_of_row(data, card.format_of(source), first + row)
 
 
 def _digest(data: bytes) -> str:

@@ -21,13 +21,11 @@ from dprepro.additive.intervals import sizes_of
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.additive.texts import read_categories
 from dprepro.data.card import Card
-from dprepro.data.card_parts import MISSING_TEXTS
-from dprepro.data.cleaning import as_numbers
+from dprepro.data.cells import CellError, Marks, read_numbers
 from dprepro.data.domain import CategoricalFeature
 from dprepro.durable import appearing_complete
 from dprepro.errors import DpreproError
 from dprepro.rows.carded import csv_settings
-from dprepro.rows.columns import Kind
 from dprepro.rows.csv import CsvSettings
 from dprepro.rows.fault import TableError
 from dprepro.rows.progress import report
@@ -88,7 +86,8 @@ class NewRows:
     ) -> None:
         settings = CsvSettings(keeps_texts=True) if card is None else csv_settings(card)
         self.table = Table.open(source, settings)
-        self._missing = MISSING_TEXTS if card is None else tuple(card.missing)
+        self._marks = Marks(settings.missing, settings.spelling)
+        self._described = {} if card is None else dict(card.features or {})
         self._features = [bins.feature for bins in model.bins_]
         renamed = {} if card is None else {v: k for k, v in card.sources[0].rename.items()}
         names = [str(feature.name) for feature in self._features]
@@ -99,18 +98,15 @@ class NewRows:
                     f"--keep: the table has no column {name!r}{self.table.nearest(name, names)}"
                 )
         self._keep = tuple(dict.fromkeys(keep))
-        self.table.check(self._kinds)
+        columns = [*self._columns.values(), *self._keep]
+        self.table.check(dict.fromkeys(columns, "text"))
 
     @property
     def kept(self) -> dict[str, pa.DataType]:
-        """The columns to keep, with the types that they have in the table; those of text anew."""
-        kinds = self._kinds
-        return {
-            name: pa.float64() if kinds[name] == "numeric" else self.table.stored_type(name)
-            for name in self._keep
-        }
+        """The columns to keep, with the types that they have in the table."""
+        return {name: self.table.stored_type(name) for name in self._keep}
 
-    def chunks(self, chunk_rows: int | None = None) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    def chunks(self, chunk_rows: int | None = None) -> Iterator[tuple[pd.DataFrame, pa.Table]]:
         """Yield the rows in order: the features as a model takes them, and the columns to keep.
 
         Raises
@@ -120,27 +116,31 @@ class NewRows:
             no value.
         """
         rows = chunk_rows or min(CHUNK_ROWS, max(1, _CELLS // len(self._features)))
-        for raw in self.table.chunks(self._kinds, rows):
-            yield self._read(raw), raw[list(self._keep)]
+        before = 0
+        columns = list(dict.fromkeys([*self._columns.values(), *self._keep]))
+        for raw in self.table.records(columns, rows):
+            try:
+                X = self._read(raw)
+            except CellError as error:
+                line = None if error.row is None else self.table.line_of(before + error.row)
+                place = "" if line is None else f" (first in line {line})"
+                raise TableError(f"{error}{place}") from error
+            yield X, raw.select(list(self._keep))
+            before += len(X)
 
-    def _read(self, raw: pd.DataFrame) -> pd.DataFrame:
-        read = {}
+    def _read(self, raw: pa.Table) -> pd.DataFrame:
+        read: dict[Any, np.ndarray | pd.Categorical] = {}
         for feature in self._features:
-            column = raw[self._columns[str(feature.name)]]
+            name = str(feature.name)
+            column, said = raw[self._columns[name]], self._described.get(name)
             if isinstance(feature, CategoricalFeature):
-                read[feature.name] = read_categories(column, feature, self._missing)
+                relabelled = None if said is None else said.category_of
+                read[feature.name] = read_categories(column, feature, self._marks, relabelled)
             else:
-                read[feature.name] = as_numbers(column, str(feature.name), self._missing)
+                written = None if said is None else said.date
+                spelling = self._marks.spelling
+                read[feature.name] = read_numbers(column, name, self._marks, spelling, written)
         return pd.DataFrame(read, copy=False)
-
-    @property
-    def _kinds(self) -> dict[str, Kind]:
-        kinds: dict[str, Kind] = dict.fromkeys(self._keep, "text")
-        for feature in self._features:
-            name = self._columns[str(feature.name)]
-            is_text = isinstance(feature, CategoricalFeature) or self.table.holds(name) == "text"
-            kinds[name] = "text" if is_text else "numeric"
-        return kinds
 
     def _column(self, name: str, renamed: Mapping[str, str], names: Sequence[str]) -> str:
         """Return what the table calls a feature."""
@@ -234,9 +234,7 @@ def predict_table(
     done = 0
     with _opened(output, schema) as write:
         for X, kept in rows.chunks(chunk_rows):
-            columns: dict[str, Any] = {
-                name: _as_stored(kept[name], schema.field(name).type) for name in rows.kept
-            }
+            columns: dict[str, Any] = {name: kept[name] for name in rows.kept}
             columns |= predictions(model, X, wanted)
             write(pa.table(columns, schema=schema))
             done += len(X)
@@ -266,14 +264,6 @@ def _explained(model: AdditiveModel) -> list[str]:
     """Return the names of the columns that explain a prediction."""
     total = "log_odds" if isinstance(model, AdditiveClassifier) else "sum"
     return [total, "intercept", *(f"contribution of {name}" for name in model.term_names)]
-
-
-def _as_stored(column: pd.Series, stored: pa.DataType) -> pa.Array:
-    """Return a column to keep in the type that the table has it in."""
-    array = pa.array(column, from_pandas=True)
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    return array.cast(stored)
 
 
 @contextmanager

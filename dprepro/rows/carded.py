@@ -11,9 +11,18 @@ import numpy as np
 import pandas as pd
 
 from dprepro.data.card import Card
-from dprepro.data.cleaning import clean, not_two_labels, other_labels, public_domain
+from dprepro.data.cells import Spelling
+from dprepro.data.cleaning import (
+    CardError,
+    clean,
+    marks_of,
+    not_two_labels,
+    other_labels,
+    public_domain,
+)
+from dprepro.data.columns import Holds, Kind
+from dprepro.data.formats import dialect_of
 from dprepro.errors import nearest
-from dprepro.rows.columns import Holds, Kind
 from dprepro.rows.csv import CsvSettings
 from dprepro.rows.fault import TableError
 from dprepro.rows.table import Table
@@ -79,7 +88,7 @@ class CardTable(Table):
         self._raw = Table.open(source, csv_settings(card), store=store, encrypted=encrypted)
         self.store, self.encrypted = self._raw.store, self._raw.encrypted
         self._raw_names = {name: self._raw_name(name) for name in (*card.features, card.target)}
-        self._raw.check(self._raw_kinds)
+        self._raw.check(dict.fromkeys(self._raw_names.values(), "text"))
 
     @property
     def names(self) -> list[str]:
@@ -117,14 +126,32 @@ class CardTable(Table):
             As `Table.chunks` and `clean`.
         """
         self.check(kinds)
-        card, others = self._card, set[str]()
-        for raw in self._raw.chunks(self._raw_kinds, chunk_rows):
-            X, y, _ = clean(raw, card, self._source)
+        card, others, before = self._card, set[str](), 0
+        marks = marks_of(card, self._source)
+        for raw in self._raw.records(list(self._raw_names.values()), chunk_rows):
+            try:
+                X, y, _ = clean(raw, card, self._source)
+            except CardError as error:
+                raise self._with_lines(error, before) from error
             if card.task == "binary" and card.labels is None:
-                others |= other_labels(raw[self._raw_names[card.target]], card)
+                target = raw[self._raw_names[card.target]]
+                others |= other_labels(target, card, marks)
                 if len(others) > 1:
                     raise TableError(not_two_labels(card))
-            yield X.assign(**{card.target: y})[list(kinds)]
+            before += len(X)
+            columns = {name: X[name].array for name in self._features} | {card.target: y}
+            yield pd.DataFrame({name: columns[name] for name in kinds}, copy=False)
+
+    def line_of(self, row: int) -> int | None:
+        """Return the line of the file in which a row begins, from 0; None if there are no lines."""
+        return self._raw.line_of(row)
+
+    def _with_lines(self, error: CardError, before: int) -> TableError:
+        """Return an error that says in which line each problem is met first."""
+        rows = [getattr(problem, "row", None) for problem in error.problems]
+        lines = [None if row is None else self.line_of(before + row) for row in rows]
+        places = ["" if line is None else f" (first in line {line})" for line in lines]
+        return TableError(error.said(places))
 
     @property
     def known_rows(self) -> int | None:
@@ -140,20 +167,6 @@ class CardTable(Table):
         """Return the identity of the table, and a digest of the card."""
         digest = hashlib.sha256(self._card.model_dump_json().encode()).hexdigest()
         return {**self._raw.identity(), "card": digest}
-
-    @property
-    def _raw_kinds(self) -> dict[str, Kind]:
-        """How the columns of the table are read, before they are clean."""
-        return {self._raw_names[name]: self._raw_kind(name) for name in self.names}
-
-    def _raw_kind(self, name: str) -> Kind:
-        # Text that a parquet file holds in the place of numbers is parsed by `clean`.
-        is_number = self.holds(name) == "numbers"
-        if name == self._card.target:
-            is_number = self._card.task == "regression"
-        return (
-            "numeric" if is_number and self._raw.holds(self._raw_names[name]) != "text" else "text"
-        )
 
     def _raw_name(self, name: str) -> str:
         """Return what the table calls a column of the card."""
@@ -175,25 +188,10 @@ class CardTable(Table):
 
 
 def csv_settings(card: Card) -> CsvSettings:
-    """Return how a card says that a CSV is written, by its first source.
-
-    Raises
-    ------
-    TableError
-        If the card leaves lines out as comments.
-    """
+    """Return how a card says that a CSV is written, by its first source."""
     given = card.sources[0].format or card.format
+    missing = tuple(card.missing)
     if given.kind not in (None, "csv"):
-        return CsvSettings(missing=tuple(card.missing), keeps_texts=True)
-    if given.comment is not None:
-        raise TableError(
-            f"the card of {card.name} says `comment: {given.comment!r}`, which cannot be "
-            "done row by row: take these lines out of the file, and `comment` off the card"
-        )
-    return CsvSettings(
-        given.separator,
-        None if given.columns is None else tuple(given.columns),
-        given.encoding,
-        tuple(card.missing),
-        keeps_texts=True,
-    )
+        return CsvSettings(missing=missing, keeps_texts=True)
+    spelling = Spelling(given.decimal, given.thousands)
+    return CsvSettings(dialect_of(given), spelling, missing, keeps_texts=True)

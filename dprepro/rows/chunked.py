@@ -8,8 +8,9 @@ from typing import Any, Generic, TypeVar
 
 import pandas as pd
 
+from dprepro.data.cells import Marks
+from dprepro.data.columns import Kind
 from dprepro.data.domain import CategoricalFeature, Feature, NumericFeature
-from dprepro.rows.columns import Kind
 from dprepro.rows.fault import TableError, nearest_column
 from dprepro.rows.table import Table
 
@@ -124,10 +125,11 @@ class ChunkedRows(Generic[Rows]):
 
         A text that is also a category of the domain remains one.
         """
-        if not isinstance(feature, CategoricalFeature):
+        if not isinstance(feature, CategoricalFeature) or not self.table.missing:
             return column
-        texts = set(self.table.missing) - set(feature.categories)
-        found = [category for category in column.cat.categories if category in texts]
+        marks = Marks(self.table.missing)
+        names = column.cat.categories
+        found = [name for name in names if name not in feature.categories and marks.have(name)]
         return column.cat.remove_categories(found) if found else column
 
 

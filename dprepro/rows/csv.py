@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-import re
+import gzip
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
-import pyarrow.csv
+import pyarrow.compute as pc
 
+from dprepro.data.array_formats import GZIP
 from dprepro.data.card_parts import MISSING_TEXTS
-from dprepro.data.formats import csv_header, parser_problem
-from dprepro.errors import HOW_NUMBERS_LOOK
+from dprepro.data.cells import PLAIN, CellError, Marks, Spelling, read_numbers
+from dprepro.data.delimited import COMMAS, NUMBER, BadRecordError, Dialect, Records, line_of
+from dprepro.data.formats import other_kind
 from dprepro.rows.fault import TableError
 from dprepro.rows.parquet import file_state
-
-BLOCK_BYTES = 2**20
-"""Bytes that are parsed at a time. No line can be longer."""
-
-_GZIP = b"\x1f\x8b"
-_CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error to (\w+)")
 
 
 @dataclass(frozen=True)
 class CsvSettings:
-    """How a CSV file is read; `Format` has the meaning of the first three.
+    """How a CSV file is read.
 
     `missing` lists the texts that stand for a missing value. They are always so in a column of
-    numbers. Among categories they are so unless `keeps_texts`; there whoever reads them decides.
+    numbers. Among categories they are so unless `keeps_texts`; there whoever reads them decides,
+    and gets each text as it stands. Else texts have no blanks around them.
     """
 
-    separator: str = ","
-    columns: tuple[str, ...] | None = None
-    encoding: str = "utf8"
+    dialect: Dialect = COMMAS
+    spelling: Spelling = PLAIN
     missing: tuple[str, ...] = MISSING_TEXTS
     keeps_texts: bool = False
 
@@ -45,7 +43,7 @@ class CsvFile:
     Raises
     ------
     TableError
-        If it has no header, or names repeat.
+        If it has no header.
     """
 
     has_types = False
@@ -53,16 +51,14 @@ class CsvFile:
     def __init__(self, path: Path, settings: CsvSettings) -> None:
         self._path, self._settings = path, settings
         self._read_so_far = 0
-        self._parse = pa.csv.ParseOptions(delimiter=settings.separator)
+        self._marks = Marks(settings.missing, settings.spelling)
         self.missing = () if settings.keeps_texts else settings.missing
-        # As they stand in the file; blanks around a name are not part of it.
-        self._raw_names = list(settings.columns or self._header())
-        self.schema = pa.schema([(name.strip(), pa.string()) for name in self._raw_names])
-        if len(set(self.schema.names)) < len(self._raw_names):
-            raise TableError(
-                f"{path.name}: column names repeat; rename them in the file. If its first line is "
-                "a row, the table needs a header"
-            )
+        with self._faults(), path.open("rb") as raw:
+            if said := other_kind(raw.read(64), "csv"):
+                raise TableError(said)
+            raw.seek(0)
+            self._names = Records(_unzipped(raw), settings.dialect, block_bytes=2**16).names
+        self.schema = pa.schema([(name, pa.string()) for name in self._names])
 
     def batches(self, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the columns of `wanted` in its types; blocks have the length that they have.
@@ -70,35 +66,27 @@ class CsvFile:
         Raises
         ------
         TableError
-            If the file is damaged, or a column of numbers holds text.
+            If the file is damaged, or a column of numbers holds text. The message names the line.
         """
         if not wanted.names:
             return
-        raw = dict(zip(self.schema.names, self._raw_names, strict=True))
-        asked = {raw[field.name]: field.type for field in wanted}
-        settings = self._settings
-        try:
-            with pa.OSFile(str(self._path)) as raw, self._unzipped(raw) as stream, pa.csv.open_csv(
-                stream,
-                read_options=pa.csv.ReadOptions(
-                    column_names=self._raw_names,
-                    skip_rows=0 if settings.columns else 1,
-                    encoding=settings.encoding,
-                    block_size=BLOCK_BYTES,
-                    use_threads=False,
-                ),
-                parse_options=self._parse,
-                convert_options=pa.csv.ConvertOptions(
-                    column_types=asked,
-                    include_columns=list(asked),
-                    null_values=[blank + t for t in settings.missing for blank in ("", " ")],
-                ),
-            ) as reader:  # fmt: skip
-                for batch in reader:
-                    self._read_so_far = raw.tell()
-                    yield batch.rename_columns(wanted.names)
-        except (pa.ArrowException, OSError, UnicodeError, EOFError) as error:
-            raise TableError(f"{self._path.name}: {self._problem(error)}") from None
+        places = [self._names.index(field.name) for field in wanted]
+        before = 0
+        with self._faults(), self._path.open("rb") as raw:
+            records = Records(_unzipped(raw), self._settings.dialect)
+            for table in records.tables(dict.fromkeys(places, NUMBER), use_threads=False):
+                self._read_so_far = raw.tell()
+                columns = [
+                    self._column(table[str(place)], field, before)
+                    for place, field in zip(places, wanted, strict=True)
+                ]
+                before += table.num_rows
+                yield from pa.table(columns, schema=wanted).to_batches()
+
+    def line_of(self, row: int) -> int:
+        """Return the line in which a row begins."""
+        with self._faults(), self._path.open("rb") as raw:
+            return line_of(_unzipped(raw), self._settings.dialect, row)
 
     @property
     def known_rows(self) -> int | None:
@@ -112,44 +100,34 @@ class CsvFile:
 
     def identity(self) -> dict[str, Any]:
         """Return the state of the file, and how it is read."""
-        settings = self._settings
-        how = [settings.separator, settings.encoding, [*settings.missing], settings.keeps_texts]
-        return {"format": "csv", "files": [file_state(self._path)], "read": how}
+        return {"format": "csv", "files": [file_state(self._path)], "read": repr(self._settings)}
 
-    def _unzipped(self, raw: pa.NativeFile) -> pa.NativeFile:
-        with self._path.open("rb") as file:
-            zipped = file.read(2) == _GZIP
-        return pa.CompressedInputStream(raw, "gzip") if zipped else raw
-
-    def _header(self) -> list[str]:
-        """Return the names in the first line."""
+    def _column(self, column: pa.ChunkedArray, field: pa.Field, before: int) -> pa.ChunkedArray:
+        if field.type == pa.string():
+            return column if self._settings.keeps_texts else pc.utf8_trim_whitespace(column)
         try:
-            with pa.OSFile(str(self._path)) as raw, self._unzipped(raw) as stream:
-                line = _first_line(stream)
-            if not line.strip():
-                raise TableError(f"{self._path.name} is empty: its first line names the columns")
-            return csv_header(line, self._settings.encoding, self._parse)
-        except (pa.ArrowException, OSError, UnicodeError, EOFError) as error:
-            raise TableError(f"{self._path.name}: {parser_problem(error)}") from None
+            values = read_numbers(column, field.name, self._marks, self._settings.spelling)
+        except CellError as error:
+            place = "" if error.row is None else f" (first in line {self.line_of(before + error.row)})"
+            raise TableError(f"{error}{place}") from None
+        return pa.chunked_array([pa.array(values, from_pandas=False)])
 
-    def _problem(self, error: Exception) -> str:
-        text = str(error)
-        if (found := _CONVERSION.search(text)) and found[2] == "double":
-            name = self.schema.names[int(found[1])]
-            return (
-                f"column {name!r} is to hold numbers, but holds text. Missing is an empty field, "
-                f"or one of: {', '.join(filter(None, self._settings.missing))}. {HOW_NUMBERS_LOOK}"
-            )
-        if "straddl" in text:
-            return f"a line is longer than {BLOCK_BYTES} bytes: is it a CSV file?"
-        return parser_problem(error)
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Raise TableError for what is wrong with the file; the message has its name."""
+        try:
+            yield
+        except (TableError, BadRecordError) as error:
+            raise TableError(f"{self._path.name}: {error}") from None
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            raise TableError(f"{self._path.name}: not a whole gzip file") from None
+        except OSError as error:
+            said = f"cannot be read: {error.strerror or type(error).__name__}"
+            raise TableError(f"{self._path.name}: {said}") from None
 
 
-def _first_line(stream: pa.NativeFile) -> bytes:
-    start = b""
-    while b"\n" not in start and len(start) < BLOCK_BYTES:
-        block = stream.read(2**16)
-        if not block:
-            break
-        start += block
-    return start[: start.find(b"\n") + 1] or start
+def _unzipped(raw: BinaryIO) -> BinaryIO:
+    """Return a stream of what a file holds, gzipped or not; it stands at its beginning."""
+    zipped = raw.read(len(GZIP)) == GZIP
+    raw.seek(0)
+    return cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if zipped else raw

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 
+from dprepro.data.columns import convert
 from dprepro.data.parquet_format import counts_agree, is_utf8
-from dprepro.rows.columns import convert
 from dprepro.rows.fault import TableError
 
 BATCH_ROWS = 2**14
@@ -101,6 +101,10 @@ class ParquetFiles:
     def bytes_read(self) -> None:
         """None: the number of rows is known."""
         return None
+
+    def line_of(self, row: int) -> None:
+        """None: there are no lines."""
+        return
 
     def identity(self) -> dict[str, Any]:
         """Return the state of every file."""

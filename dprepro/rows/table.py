@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,8 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset
 
-from dprepro.rows import columns
-from dprepro.rows.columns import Holds, Kind
+from dprepro.data import columns
+from dprepro.data.columns import Holds, Kind
 from dprepro.rows.csv import CsvFile, CsvSettings
 from dprepro.rows.fault import TableError, nearest_column
 from dprepro.rows.parquet import ParquetFiles
@@ -24,7 +24,7 @@ CHUNK_ROWS = 2**18
 CHUNK_CELLS = 2**23
 """Values a chunk of more columns: 64 MiB as float64."""
 
-CSV_SUFFIXES = (".csv", ".csv.gz", ".data", ".txt")
+CSV_SUFFIXES = (".csv", ".csv.gz", ".data", ".txt", ".tsv")
 PARQUET_SUFFIXES = (".parquet", ".pq")
 
 
@@ -51,6 +51,10 @@ class Files(Protocol):
 
     def identity(self) -> dict[str, Any]:
         """Return what `Table.identity` says of the files."""
+        ...
+
+    def line_of(self, row: int) -> int | None:
+        """Return the line in which a row begins; None of files that have no lines."""
         ...
 
     @property
@@ -209,6 +213,41 @@ class Table:
         if chunk.size:
             yield chunk.empty()
 
+    def records(self, names: Sequence[str], chunk_rows: int | None = None) -> Iterator[pa.Table]:
+        """Yield the rows in order, the columns `names` as they are stored: fields as texts.
+
+        A table of Arrow has no index: what stands at one position of all columns is one row.
+
+        Parameters
+        ----------
+        chunk_rows
+            See `chunks`.
+
+        Raises
+        ------
+        TableError
+            If a column is not there, or a file is damaged.
+        """
+        rows = chunk_rows or min(CHUNK_ROWS, max(1, CHUNK_CELLS // max(1, len(names))))
+        wanted = pa.schema([(name, self.stored_type(name)) for name in names])
+        parts: list[pa.RecordBatch] = []
+        size = 0
+        for batch in self._files.batches(wanted, rows):
+            while batch.num_rows:
+                part = batch.slice(0, rows - size)
+                parts.append(part)
+                size += part.num_rows
+                batch = batch.slice(part.num_rows)
+                if size == rows:
+                    yield pa.Table.from_batches(parts, wanted)
+                    parts, size = [], 0
+        if size:
+            yield pa.Table.from_batches(parts, wanted)
+
+    def line_of(self, row: int) -> int | None:
+        """Return the line of the file in which a row begins, from 0; None if there are no lines."""
+        return self._files.line_of(row)
+
     @property
     def known_rows(self) -> int | None:
         """How many rows there are, if the files say so: private."""
@@ -231,6 +270,10 @@ class Table:
     def _type(self, name: str) -> pa.DataType:
         if name not in self._files.schema.names:
             raise TableError(f"the table has no column {name!r}")
+        if self._files.schema.names.count(name) > 1:
+            raise TableError(
+                f"column names repeat: {name!r} is there more than once; rename all but one"
+            )
         return self._files.schema.field(name).type
 
 

@@ -128,7 +128,7 @@ def test_a_misspelt_value_lists_the_allowed_ones(write_card: Callable[..., Path]
             "`test` needs `labels`",
         ),
         ({"format": {"header": False}}, (), "`columns` must name"),
-        ({"format": {"columns": ["a"]}}, (), "only for files without a header"),
+        ({"format": {"decimal": ",", "thousands": ","}}, (), "cannot have one mark for two"),
         ({"format": {"header": False, "columns": ["a", " a"]}}, (), "`columns` names 'a' twice"),
         ({"format": {"separator": "§"}}, (), "`separator` must be one ASCII character"),
         ({"format": {"separator": '"'}}, (), "`separator` must be one ASCII character"),

@@ -12,6 +12,7 @@ import pytest
 from dprepro.data.card import Card, card_names, load_card
 from dprepro.data.cleaning import clean
 from dprepro.errors import DpreproError
+from tests.data.test_cleaning import arrow
 
 MakeCard = Callable[..., Card]
 FEATURES: dict[str, Any] = {
@@ -48,10 +49,8 @@ def test_which_rows_are_there_changes_neither_domain_nor_codes(
 ) -> None:
     changes, without = TASKS[task]
     card = make_card({**changes, "features": FEATURES}, without=without)
-    X, y, domain = clean(TABLE, card, card.sources[0])
-    some_X, some_y, some_domain = clean(
-        TABLE.iloc[rows].reset_index(drop=True), card, card.sources[0]
-    )
+    X, y, domain = clean(arrow(TABLE), card, card.sources[0])
+    some_X, some_y, some_domain = clean(arrow(TABLE.iloc[rows]), card, card.sources[0])
     assert some_domain == domain
     np.testing.assert_array_equal(some_y, y[rows])
     assert some_y.dtype == y.dtype
@@ -62,20 +61,20 @@ def test_which_rows_are_there_changes_neither_domain_nor_codes(
 def test_the_class_that_no_card_names_is_not_named_by_the_rows(make_card: MakeCard) -> None:
     card = make_card({"features": FEATURES})
     for name in ("no", "SENTINEL-7f3a"):
-        _, y, domain = clean(TABLE.replace({"no": name}), card, card.sources[0])
+        _, y, domain = clean(arrow(TABLE.replace({"no": name})), card, card.sources[0])
         assert domain is not None
         assert domain.target == card.public_target == ("not yes", "yes")
         np.testing.assert_array_equal(y, [1, 0, 1, 0])
     third = TABLE.assign(y=["yes", "no", "perhaps", "no"])
     with pytest.raises(DpreproError, match="must hold two labels") as caught:
-        clean(third, card, card.sources[0])
+        clean(arrow(third), card, card.sources[0])
     assert "perhaps" not in str(caught.value)
 
 
 def test_without_a_public_domain_labels_are_still_those_of_the_rows(make_card: MakeCard) -> None:
     changes = {"task": "multiclass", "target": "colour", "drop": ["y"]}
     card = make_card(changes, without=("positive",))
-    _, y, domain = clean(TABLE, card, card.sources[0])
+    _, y, domain = clean(arrow(TABLE), card, card.sources[0])
     assert domain is None
     assert card.public_target is None
     np.testing.assert_array_equal(y, [2, 0, 2, 1])

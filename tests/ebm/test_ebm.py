@@ -140,7 +140,7 @@ def test_a_constant_target_is_predicted():
 
 
 def test_numbers_out_of_text_targets_are_refused():
-    with pytest.raises(ValueError, match=r"y must hold numbers, .* To find the rows"):
+    with pytest.raises(ValueError, match=r"y must hold numbers,"):
         EBMRegressor().fit(pd.DataFrame({"x": [1.0, 2.0]}), ["a", "b"])
 
 

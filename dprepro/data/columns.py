@@ -101,19 +101,35 @@ def to_pandas(column: pa.ChunkedArray, kind: Kind) -> pd.Series:
     """
     if kind == "label" and not pa.types.is_string(column.type):
         return pd.Series(column.to_numpy(), copy=False)
-    return pd.Series(_categories(column))
+    codes, values = distinct(column)
+    return pd.Series(pd.Categorical.from_codes(codes, categories=values))
 
 
-def _categories(column: pa.ChunkedArray) -> pd.Categorical:
-    if pa.types.is_floating(column.type):
+def distinct(column: pa.ChunkedArray) -> tuple[np.ndarray, pd.Index]:
+    """Return the position of each row's value, int (n,), -1 where missing, and the values."""
+    if isinstance(column.type, pa.BaseExtensionType):  # such as the intervals of pandas
+        codes, values = pd.factorize(column.to_pandas())
+        return codes, pd.Index(values)
+    if pa.types.is_floating(value_type(column.type)):
+        if pa.types.is_dictionary(column.type):
+            column = pc.cast(column, column.type.value_type)
         # NaN is no category, and 0.0 and -0.0 are one.
         column = pc.if_else(pc.is_nan(column), None, pc.add(column, pa.scalar(0, column.type)))
-    encoded = column.dictionary_encode()
-    if encoded.num_chunks == 0:
-        return pd.Categorical.from_codes([], categories=pd.Index([], dtype=object))
-    # All chunks of one encoding share the dictionary of the last.
-    codes = np.concatenate([chunk.indices.fill_null(-1).to_numpy() for chunk in encoded.chunks])
-    return pd.Categorical.from_codes(codes, categories=encoded.chunks[-1].dictionary.to_pandas())
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    column = column.unify_dictionaries()
+    if column.num_chunks == 0:
+        return np.empty(0, np.int64), pd.Index([], dtype=object)
+    codes = np.concatenate([chunk.indices.fill_null(-1).to_numpy() for chunk in column.chunks])
+    dictionary = column.chunk(column.num_chunks - 1).dictionary
+    if dictionary.null_count or (pa.types.is_string(dictionary.type) and _repeats(dictionary)):
+        # Arrow allows both in a dictionary that somebody else wrote.
+        return distinct(pc.cast(column, column.type.value_type))
+    return codes, pd.Index(dictionary.to_pandas())
+
+
+def _repeats(dictionary: pa.Array) -> bool:
+    return bool(pc.count_distinct(dictionary).as_py() < len(dictionary))
 
 
 def _is_text(stored: pa.DataType) -> bool:

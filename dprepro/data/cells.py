@@ -1,0 +1,338 @@
+"""What a cell of a table says: a number, a text, or that there is nothing. One rule for all doors.
+
+Blanks around a text are no part of it, of whatever kind they are. A mark for a missing value is
+compared as a value: the mark ``-200`` stands for -200.0, too, and ``99`` for ``099``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dprepro.data.columns import convert, distinct, holds, value_type
+from dprepro.data.dates import as_number, in_years
+from dprepro.errors import HOW_NUMBERS_LOOK, DpreproError
+
+_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+_PLAIN = re.compile(_NUMBER)
+_NOTHING = re.compile(r"[+-]?nan", re.IGNORECASE)
+
+
+class CellError(DpreproError):
+    """A column has a cell that its card rules out. `row` is the first such row, from 0."""
+
+    def __init__(self, message: str, row: int | None = None) -> None:
+        super().__init__(message)
+        self.row = row
+
+
+class NotNumericError(CellError):
+    """A column of numbers has a cell that is text."""
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How numbers are written: the mark before decimals, and the one between thousands, if any."""
+
+    decimal: str = "."
+    thousands: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether numbers are written as Python writes them."""
+        return self.decimal == "." and self.thousands is None
+
+    def plain(self, text: str) -> str:
+        """Return a number as Python writes it; any other text as it is."""
+        if self.is_plain or not re.fullmatch(self.pattern, text):
+            return text
+        return text.replace(self.thousands or "", "").replace(self.decimal, ".")
+
+    @property
+    def pattern(self) -> str:
+        """Return the regular expression of a number."""
+        comma = re.escape(self.decimal)
+        whole = "[0-9]+"
+        if self.thousands is not None:
+            whole = f"([0-9]{{1,3}}({re.escape(self.thousands)}[0-9]{{3}})+|[0-9]+)"
+        return f"[+-]?({whole}({comma}[0-9]*)?|{comma}[0-9]+)([eE][+-]?[0-9]+)?"
+
+
+PLAIN = Spelling()
+
+
+class Marks:
+    """The texts that stand for a missing value.
+
+    A text is missing if it is one of them without the blanks around it, or reads as the same number
+    as one of them. Whoever asks decides first whether the text is a category.
+
+    Examples
+    --------
+    >>> marks = Marks(["", "?", "-200"])
+    >>> [text for text in ("-200.0", " ?", "0", "-2e2", " ") if marks.have(text)]
+    ['-200.0', ' ?', '-2e2', ' ']
+    """
+
+    def __init__(self, texts: Collection[str], spelling: Spelling = PLAIN) -> None:
+        self.spelling = spelling
+        self.texts = frozenset(text.strip() for text in texts)
+        read = (number_of(text, spelling) for text in self.texts)
+        self.numbers = np.array(sorted({v for v in read if v is not None and math.isfinite(v)}))
+
+    def have(self, text: str) -> bool:
+        """Whether a text stands for a missing value."""
+        text = text.strip()
+        if text in self.texts:
+            return True
+        if not len(self.numbers):
+            return False
+        number = number_of(text, self.spelling)
+        return number is not None and number in self.numbers
+
+    def have_value(self, value: Any) -> bool:
+        """Whether a value as it is stored stands for a missing one."""
+        if isinstance(value, str):
+            return self.have(value)
+        number = typed_number(value)
+        return number is not None and number in self.numbers
+
+    def where(self, values: np.ndarray) -> np.ndarray:
+        """Return which numbers, float64 (n,), stand for a missing value: bool (n,)."""
+        found = np.isnan(values)
+        for number in self.numbers:
+            found |= values == number
+        return found
+
+
+def number_of(text: str, spelling: Spelling = PLAIN) -> float | None:
+    """Return the number that a text says; NaN for "nan", infinity for "inf"; None for any other."""
+    text = spelling.plain(text.strip())
+    if _PLAIN.fullmatch(text):
+        return float(text)
+    if _NOTHING.fullmatch(text):
+        return math.nan
+    if text.lstrip("+-").lower() in ("inf", "infinity"):
+        return math.inf
+    return None
+
+
+def typed_number(value: Any) -> float | None:
+    """Return what a number says that is stored as one; None for texts, Booleans, dates."""
+    if isinstance(value, bool | np.bool_ | str | bytes | date) or value is None:
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def text_of(value: Any) -> str:
+    """Return the text that a value reads as: of the number 1.0 it is "1", as in a text file."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        value = int(value)
+    return str(value).strip()
+
+
+def read_numbers(
+    column: pa.ChunkedArray,
+    name: str,
+    marks: Marks,
+    spelling: Spelling = PLAIN,
+    date_format: str | None = None,
+) -> np.ndarray:
+    """Return a column as float64, (n,), NaN where a value is missing.
+
+    Parameters
+    ----------
+    column
+        Numbers, Booleans or texts, or a dictionary of them; dates with a `date_format`.
+    name
+        What the message calls it.
+    date_format
+        How dates are written; see `dprepro.data.dates`.
+
+    Raises
+    ------
+    CellError
+        If a value is no number, or infinite. The message quotes none.
+    """
+    kind = holds(column.type)
+    if date_format is not None:
+        values = _read_dates(column, name, marks, date_format)
+    elif kind == "text":
+        values = _parse(_decoded(column), name, marks, spelling)
+    elif kind == "other":
+        raise CellError(
+            f"column {name!r} is numeric on the card but holds {value_type(column.type)}: say how "
+            'a date becomes a number with `date: "%Y-%m-%d"` at the feature, or write numbers to '
+            "the file"
+        )
+    else:
+        chunks = [convert(chunk, pa.float64()) for chunk in column.chunks]
+        values = pa.chunked_array(chunks, pa.float64()).to_numpy()
+    values = np.where(marks.where(values), np.nan, values) if len(marks.numbers) else values
+    infinite = np.isinf(values)
+    if infinite.any():
+        raise CellError(
+            f"column {name!r} has infinite values; replace them in the file",
+            int(np.argmax(infinite)),
+        )
+    return values
+
+
+def _not_numeric(name: str, marks: Marks) -> str:
+    listed = ", ".join(sorted(filter(None, marks.texts)))
+    return (
+        f"column {name!r} is to hold numbers, but holds text. Missing is an empty field"
+        f"{f', or one of: {listed}' if listed else ''}; if the text stands for a missing value, "
+        f"too, list it on the card under `missing`. {HOW_NUMBERS_LOOK}"
+    )
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = value_type(column.type)
+    column = pc.cast(column, kind) if pa.types.is_dictionary(column.type) else column
+    return pc.cast(column, pa.string()) if kind != pa.string() else column
+
+
+def _parse(column: pa.ChunkedArray, name: str, marks: Marks, spelling: Spelling) -> np.ndarray:
+    """Return texts as float64 (n,), NaN where a mark stands."""
+    if spelling.is_plain:
+        try:  # as they stand: most files have nothing else
+            values = _floats(pc.cast(column, pa.float64()))
+        except pa.ArrowInvalid:
+            pass
+        else:
+            if not np.isinf(values).any():
+                return values
+    texts = pc.utf8_trim_whitespace(column)
+    listed = pc.is_in(texts, value_set=pa.array(sorted(marks.texts), pa.string()))
+    texts = pc.if_else(listed, None, texts)
+    if not spelling.is_plain:
+        is_number = pc.match_substring_regex(texts, f"^(?:{spelling.pattern})$")
+        plain = pc.replace_substring(texts, spelling.thousands or " ", "")
+        plain = pc.replace_substring(plain, spelling.decimal, ".")
+        # Any other text, 1.5 where commas are decimal commas among them, is no number.
+        texts = pc.if_else(is_number, plain, pc.if_else(pc.is_null(texts), None, "no number"))
+    is_number = pc.match_substring_regex(texts, rf"(?i)^(?:{_NUMBER}|[+-]?nan|[+-]?inf(inity)?)$")
+    wrong = pc.invert(pc.fill_null(is_number, True)).to_numpy()
+    if wrong.any():
+        raise NotNumericError(_not_numeric(name, marks), int(np.argmax(wrong)))
+    return _floats(pc.cast(texts, pa.float64()))
+
+
+def _floats(column: pa.ChunkedArray) -> np.ndarray:
+    values: np.ndarray = column.to_numpy()
+    return values
+
+
+def _read_dates(column: pa.ChunkedArray, name: str, marks: Marks, date_format: str) -> np.ndarray:
+    codes, found = distinct(column)
+    read = []
+    for value in found:
+        try:
+            read.append(_date(value, marks, date_format))
+        except ValueError:
+            row = int(np.argmax(codes == len(read)))
+            raise CellError(
+                f"column {name!r} holds a text that is no date as {date_format!r} writes it; "
+                "correct the rows or `date` on the card, or list the text under `missing` if it "
+                "stands for a missing value",
+                row,
+            ) from None
+    return np.append(np.array(read, dtype=np.float64), np.nan)[codes]
+
+
+def _date(value: Any, marks: Marks, date_format: str) -> float:
+    if isinstance(value, datetime):
+        return in_years(value)
+    if isinstance(value, date):
+        return in_years(datetime(value.year, value.month, value.day))
+    if marks.have_value(value):
+        return math.nan
+    return as_number(text_of(value), date_format)
+
+
+class Categories:
+    """Which category a value is: found by its text, or by the number that it is stored as.
+
+    Parameters
+    ----------
+    names
+        All categories.
+    marks
+        What stands for a missing value, where it is no category.
+    relabelled
+        The category of texts that are none.
+    """
+
+    def __init__(
+        self, names: Sequence[str], marks: Marks, relabelled: Mapping[str, str] | None = None
+    ) -> None:
+        self._position = {name: code for code, name in enumerate(names)}
+        relabelled = relabelled or {}
+        self._position |= {text.strip(): self._position[name] for text, name in relabelled.items()}
+        numbers = ((number_of(text), code) for text, code in self._position.items())
+        self._by_number = {v: c for v, c in reversed([*numbers]) if v is not None and v == v}
+        self.marks = marks
+
+    def code_of(self, value: Any) -> int | None:
+        """Return the position of a value's category; -1 if it is missing, None if it has none."""
+        code = self._position.get(text_of(value))
+        if code is None and (number := typed_number(value)) is not None:
+            code = self._by_number.get(number)
+        if code is None and self.marks.have_value(value):
+            return -1
+        return code
+
+
+def read_categories(
+    column: pa.ChunkedArray,
+    name: str,
+    names: Sequence[str] | None,
+    marks: Marks,
+    relabelled: Mapping[str, str] | None = None,
+    called: str = "categories",
+) -> pd.Categorical:
+    """Return a column as categories, (n,), of texts.
+
+    Parameters
+    ----------
+    name
+        What the message calls it.
+    names
+        All categories; None: those that occur, sorted.
+    called
+        What the card calls them.
+
+    Raises
+    ------
+    CellError
+        If a value is none of them. The message quotes none.
+    """
+    codes, values = distinct(column)
+    if names is None:
+        names = sorted({text_of(value) for value in values if not marks.have_value(value)})
+    find = Categories(names, marks, relabelled)
+    found = [find.code_of(value) for value in values]
+    if None in found:
+        unknown = np.array([code is None for code in found] + [False])
+        raise CellError(
+            f"column {name!r} holds a value that is not among the card's {called}. "
+            f"Allowed: {', '.join(names)}. Look in the codebook for what is missing from "
+            "this list, and add it to the card: a list made from the rows is not public",
+            int(np.argmax(unknown[codes])),
+        )
+    of_value = np.array([*found, -1], dtype=np.int64)
+    dtype: pd.CategoricalDtype = pd.CategoricalDtype(list(names))
+    return pd.Categorical.from_codes(of_value[codes], dtype=dtype)
