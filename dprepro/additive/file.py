@@ -207,6 +207,7 @@ def _feature_to_json(model: AdditiveModel, k: int) -> dict[str, Any]:
             "kind": "categorical",
             "categories": list(feature.categories),
             "groups": bins.groups.tolist(),
+            **({"ordered": True} if feature.ordered else {}),
         }
     measured_in = model.measured_in_.get(str(feature.name))
     return {
@@ -318,6 +319,7 @@ def _bins(record: NumericRecord | CategoricalRecord) -> FeatureBins:
         numeric = NumericFeature(record.name, record.lower, record.upper, record.missing)
         cuts = np.array(record.cuts, dtype=float)
         return FeatureBins(numeric, cuts, np.empty(0, dtype=np.int64), labels, missing_bin)
-    categorical = CategoricalFeature(record.name, tuple(record.categories), record.missing)
+    categories = tuple(record.categories)
+    categorical = CategoricalFeature(record.name, categories, record.missing, record.ordered)
     groups = np.array(record.groups, dtype=np.int64)
     return FeatureBins(categorical, np.empty(0), groups, labels, missing_bin)

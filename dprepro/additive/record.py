@@ -110,11 +110,12 @@ class NumericRecord(_Feature):
 
 
 class CategoricalRecord(_Feature):
-    """One of a list of categories, each in a bin."""
+    """One of a list of categories, each in a bin; `ordered` if their order means something."""
 
     kind: Literal["categorical"]
     categories: Annotated[list[Text], Field(max_length=100_000)]
     groups: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=100_000)]
+    ordered: bool = False
 
     @model_validator(mode="after")
     def _a_bin_a_category(self) -> CategoricalRecord:

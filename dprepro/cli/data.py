@@ -269,7 +269,7 @@ def _facts(description: Description) -> dict[str, str]:
         "dataset": f"{description.name}: {description.title}",
         "task": f"{description.task}, target {description.target}",
         "labels": ", ".join(description.labels or []),
-        "target bounds": _public(description.target_bounds) if description.target_bounds else "",
+        "target bounds": _target_bounds(description),
         "rows": _count(description.rows),
         "unit of privacy": _unit(description),
         "columns": _count(len(description.columns)),
@@ -285,6 +285,15 @@ def _facts(description: Description) -> dict[str, str]:
         "citation": description.citation,
         "url": description.url,
     }
+
+
+def _target_bounds(description: Description) -> str:
+    if description.target_bounds is None:
+        return ""
+    said = _public(description.target_bounds)
+    if description.target_outside is None:
+        return said
+    return f"{said} (outside: {description.target_outside:.2%} of the rows)"
 
 
 def _unit(description: Description) -> str:

@@ -34,7 +34,15 @@ def predict(
         ),
     ],
     explain: Annotated[
-        bool, typer.Option("--explain", help="Write what each feature and pair adds, too.")
+        bool,
+        typer.Option(
+            "--explain",
+            help="Write what each feature and pair adds, and what the model does not know.",
+        ),
+    ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Refuse a table with values that the model does not know."),
     ] = False,
     interval: Annotated[
         float | None,
@@ -71,7 +79,9 @@ def predict(
     Rows are read as in training. A number outside its bounds falls into the first or the last bin,
     as if it were the bound. A category that the model does not know counts as "(other)". A missing
     value goes into the bin that missing values had, or that of the card's `fill`. Where there is no
-    such bin, the feature adds 0.
+    such bin, the feature adds 0. Standard error names the features with unknown categories, numbers
+    outside bounds, or missing values without a bin, and counts these. --strict refuses a table that
+    has any: it writes nothing, and the exit code is 2.
 
     --interval 0.9 adds `lower` and `upper`: the target lies between them in about 90 % of rows like
     those that the model was fitted to. A model of dp-ebm-plus for regression knows them from what
@@ -80,9 +90,13 @@ def predict(
     --explain adds `log_odds` (regression: `sum`), `intercept`, and `contribution of FEATURE` for
     each feature and each pair of features. Intercept and contributions add up to it, but for
     rounding below 1e-12 of the largest. The probability is 1 / (1 + exp(-log_odds)); the prediction
-    of a regression is the sum, clipped to the range of the target where the model has one.
+    of a regression is the sum, clipped to the range of the target where the model has one. The last
+    column is `notes`: the features of the row whose value the model does not know, such as "age:
+    above its bounds; sex: unknown category".
 
     Example: dprepro predict model.json new.csv --output predictions.csv --explain --keep id
+
+    With a check: dprepro predict model.json new.csv --output predictions.csv --strict
     """
     from dprepro.additive.file import load_model
     from dprepro.data.card import load_card
@@ -95,9 +109,13 @@ def predict(
     if target is not None and target.resolve() == model.resolve():
         raise DpreproError(f"{output} is the model file: name another place for the predictions")
     loaded = load_model(model)
-    wanted = Wanted(explain, tuple(keep or ()), interval)
+    wanted = Wanted(explain, tuple(keep or ()), interval, strict)
     with shown_progress(error_console()):
-        predict_table(loaded, table, target, wanted, None if card is None else load_card(card))
+        unknown = predict_table(
+            loaded, table, target, wanted, None if card is None else load_card(card)
+        )
+    for line in unknown.lines():
+        typer.echo(line, err=True)
     if target is not None:
         typer.echo(f"{output}: {_summary(loaded)}")
 

@@ -341,7 +341,7 @@ class FeatureDomain(Strict):
         """Return the feature of the domain, with this name."""
         if self.numeric is not None:
             return NumericFeature(name, *self.numeric, missing=self.missing)
-        return CategoricalFeature(name, tuple(self.categories or ()), self.missing)
+        return CategoricalFeature(name, tuple(self.categories or ()), self.missing, self.ordered)
 
 
 class TestSet(Strict):

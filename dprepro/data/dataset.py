@@ -10,9 +10,9 @@ import pandas as pd
 from dprepro.data.domain import Domain, TaskKind
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dataset:
-    """A loaded and verified table.
+    """A loaded and verified table. Its repr shows no row, and not how many there are.
 
     Attributes
     ----------
@@ -50,3 +50,10 @@ class Dataset:
     sha256: str
     test: Dataset | None = None
     units: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        """Return name, task, number of features and source: notebooks and logs print it."""
+        return (
+            f"Dataset(name={self.name!r}, task={self.task!r}, features={self.X.shape[1]}, "
+            f"source={self.source!r})"
+        )

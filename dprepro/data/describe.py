@@ -45,6 +45,7 @@ class Description:
 
     Digests of private rows are left empty: a person who knows all rows but one could find that row
     by them. `labels` (the positive one last) and `target_bounds` are those of the card, or None.
+    `target_outside` is the share of the targets outside these bounds, 0 to 1; None without bounds.
     `undeclared` names the features with missing values that the card does not allow.
     `has_public_domain` says whether the dataset can be run with ``domain: public``. `units` is how
     many units own the rows; None, as `unit` and `rows_per_unit`, if the card names no unit.
@@ -56,6 +57,7 @@ class Description:
     target: str
     labels: list[str] | None
     target_bounds: list[float] | None
+    target_outside: float | None
     has_public_domain: bool
     unit: str | None
     rows_per_unit: int | None
@@ -98,6 +100,7 @@ def describe(dataset: Dataset, card: Card, fingerprint: str) -> Description:
         target=card.target,
         labels=_labels(card),
         target_bounds=list(card.target_bounds) if card.target_bounds else None,
+        target_outside=_target_outside(dataset.y, card),
         has_public_domain=dataset.domain is not None,
         unit=card.unit,
         rows_per_unit=card.rows_per_unit,
@@ -126,6 +129,21 @@ def _labels(card: Card) -> list[str] | None:
     return [str(label) for label in card.public_target or ()]
 
 
+def _target_outside(y: np.ndarray, card: Card) -> float | None:
+    bounds = card.public_target  # on the scale of y, which may be that of logarithms
+    if card.task != "regression" or bounds is None:
+        return None
+    lower, upper = map(float, bounds)
+    # NumPy and Python differ in the last digit of a logarithm: a target on a bound lies within it.
+    slack = 0.0 if card.target_transform is None else 1e-12
+    return _share((y < lower - slack) | (y > upper + slack))
+
+
+def _share(found: np.ndarray) -> float:
+    """Return the share of the rows that are True, bool (n,); 0 of none."""
+    return float(np.mean(found)) if len(found) else 0.0
+
+
 def _column(column: pd.Series, feature: Feature | None) -> Column:
     name = str(column.name)
     missing = int(column.isna().sum())
@@ -135,7 +153,5 @@ def _column(column: pd.Series, feature: Feature | None) -> Column:
     if feature is None or isinstance(feature, CategoricalFeature):
         return Column(name, "numeric", None, missing, None)
     values = column.dropna().to_numpy()
-    outside = (
-        float(np.mean((values < feature.lower) | (values > feature.upper))) if len(values) else 0.0
-    )
+    outside = _share((values < feature.lower) | (values > feature.upper))
     return Column(name, "numeric", [feature.lower, feature.upper], missing, outside)

@@ -45,12 +45,14 @@ class NumericFeature:
 class CategoricalFeature:
     """A categorical feature with a fixed list of categories (strings), in the card's order.
 
-    `missing` says whether values may be missing.
+    `missing` says whether values may be missing. `ordered` says that the order of the categories
+    means something, such as that of age groups: pictures and pages keep it. No method reads it.
     """
 
     name: str
     categories: tuple[str, ...]
     missing: bool = False
+    ordered: bool = False
 
     def __post_init__(self) -> None:
         if len(set(self.categories)) != len(self.categories):

@@ -25,14 +25,18 @@ from dprepro.data.cells import CellError, Marks, read_numbers
 from dprepro.data.domain import CategoricalFeature
 from dprepro.durable import appearing_complete
 from dprepro.errors import DpreproError
+from dprepro.inspect.unknown import Unknown
 from dprepro.rows.carded import csv_settings
 from dprepro.rows.csv import CsvSettings
 from dprepro.rows.fault import TableError
-from dprepro.rows.progress import report
+from dprepro.rows.progress import What, report
 from dprepro.rows.table import PARQUET_SUFFIXES, Table
 
 CHUNK_ROWS = 2**16
 """Rows that are in memory at a time, of a model of up to `_CELLS / CHUNK_ROWS` = 32 features."""
+
+NOTES = "notes"
+"""The column that says what of a row the model does not know."""
 
 _CELLS = 2**21
 _SEPARATORS = (",", ";", "\t", "|")
@@ -45,16 +49,20 @@ class Wanted:
     Attributes
     ----------
     explain
-        Whether the contribution of each feature is.
+        Whether the contribution of each feature is, and a note on values that the model does not
+        know; see `Unknown`.
     keep
         Columns of the table that are written as they are, in this order.
     interval
         The coverage of the prediction intervals whose ends are; None for no intervals.
+    strict
+        Whether a value that the model does not know is an error.
     """
 
     explain: bool = False
     keep: tuple[str, ...] = ()
     interval: float | None = None
+    strict: bool = False
 
 
 _PLAIN = Wanted()
@@ -206,8 +214,10 @@ def predict_table(
     wanted: Wanted = _PLAIN,
     card: Card | None = None,
     chunk_rows: int | None = None,
-) -> None:
-    """Write predictions for the rows of a table, in their order.
+) -> Unknown:
+    """Write predictions for the rows of a table, in their order; return what the model lacks.
+
+    With `explain` of `wanted` the last column is "notes": what of each row the model does not know.
 
     Parameters
     ----------
@@ -224,6 +234,8 @@ def predict_table(
     DpreproError
         On what `NewRows` refuses, on intervals that the model does not know, if two columns would
         have one name, or if the file cannot be written; then there is none.
+    UnknownValuesError
+        If `wanted` is strict, and a row holds what the model does not know. Nothing is written.
     """
     if output is not None:
         _check_place(source, output)
@@ -231,14 +243,34 @@ def predict_table(
         sizes_of(model).half_width(wanted.interval)
     rows = NewRows(source, model, wanted.keep, card)
     schema = _schema(rows, model, wanted)
-    done = 0
+    if wanted.strict and output is None:
+        _check_all(rows, model, chunk_rows)  # what is on standard output cannot be taken back
+    unknown = Unknown(model.bins_)
     with _opened(output, schema) as write:
         for X, kept in rows.chunks(chunk_rows):
             columns: dict[str, Any] = {name: kept[name] for name in rows.kept}
             columns |= predictions(model, X, wanted)
+            notes = unknown.count(X)
+            if wanted.explain:
+                columns[NOTES] = notes
             write(pa.table(columns, schema=schema))
-            done += len(X)
-            report("predicting", *(rows.table.bytes_read or (done, rows.table.known_rows)))
+            _report("predicting", rows, unknown.rows)
+        if wanted.strict:
+            unknown.refuse()
+    return unknown
+
+
+def _check_all(rows: NewRows, model: AdditiveModel, chunk_rows: int | None) -> None:
+    """Read all rows, and raise `UnknownValuesError` if the model does not know all values."""
+    unknown = Unknown(model.bins_)
+    for X, _ in rows.chunks(chunk_rows):
+        unknown.count(X)
+        _report("reading rows", rows, unknown.rows)
+    unknown.refuse()
+
+
+def _report(what: What, rows: NewRows, done: int) -> None:
+    report(what, *(rows.table.bytes_read or (done, rows.table.known_rows)))
 
 
 def _schema(rows: NewRows, model: AdditiveModel, wanted: Wanted) -> pa.Schema:
@@ -250,6 +282,7 @@ def _schema(rows: NewRows, model: AdditiveModel, wanted: Wanted) -> pa.Schema:
         made += [("lower", pa.float64()), ("upper", pa.float64())]
     if wanted.explain:
         made += [(name, pa.float64()) for name in _explained(model)]
+        made.append((NOTES, pa.string()))
     schema = pa.schema([*rows.kept.items(), *made])
     repeated = [name for name in wanted.keep if schema.names.count(name) > 1]
     if repeated:

@@ -3,6 +3,7 @@
 import json
 import math
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from dprepro.additive.file import (
 )
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, EBMRegressor
+from dprepro.ebm_plus import DPEBMPlusClassifier
 from dprepro.errors import DpreproError
 
 FEATURES = (
@@ -444,3 +446,34 @@ def test_any_text_edit_is_refused_or_gives_a_model_that_works(tmp_path_factory, 
     except DpreproError:
         return
     assert_works(model)
+
+
+def test_the_order_of_categories_is_in_a_file_where_it_means_something(tmp_path):
+    made = model_to_json(MODELS["dp-classifier"])
+    assert all("ordered" not in feature for feature in made["features"])
+    ordered = deepcopy(made)
+    ordered["features"][1]["ordered"] = True
+    loaded = model_from_json(ordered)
+    assert [getattr(bins.feature, "ordered", None) for bins in loaded.bins_] == [None, True]
+    assert model_to_json(loaded) == ordered
+    assert model_to_json(model_from_json(made)) == made
+    ordered["features"][1]["ordered"] = 1
+    with pytest.raises(DpreproError, match=r"features\.1\.categorical\.ordered: .* boolean"):
+        model_from_json(ordered)
+    ordered["features"][0]["ordered"] = True
+    with pytest.raises(DpreproError, match=r"features\.0\.numeric\.ordered: Extra inputs"):
+        model_from_json(ordered)
+
+
+@pytest.mark.parametrize("name", ["dp-ebm", "dp-ebm-plus"])
+def test_no_fit_depends_on_whether_categories_are_ordered(name):
+    X, y = table()
+    made = []
+    for is_ordered in (False, True):
+        features = (FEATURES[0], replace(FEATURES[1], ordered=is_ordered))
+        domain = Domain(features, ("no", "yes"))
+        kind = DPEBMClassifier if name == "dp-ebm" else DPEBMPlusClassifier
+        fitted = kind(1.0, domain=domain, random_state=0, n_epochs=5).fit(X, y)
+        made.append(model_to_json(fitted))
+    assert made[1]["features"][1].pop("ordered") is True
+    assert made[0] == made[1]

@@ -186,8 +186,11 @@ def test_describe_shows_the_bounds_of_a_target(shop: Path) -> None:
     text = re.sub(r"age: \{.*\}", 'returned: {categories: ["no", "yes"]}', text)
     shop.write_text(text)
     output = " ".join(run("describe", str(shop)).output.split())
-    assert "target bounds [0, 120]" in output
+    assert "target bounds [0, 120] (outside: 0.00% of the rows)" in output
     assert "public domain what the card says" in output
+    shop.write_text(text.replace("[0, 120]", "[25, 50]"))
+    output = " ".join(run("describe", str(shop)).output.split())
+    assert "target bounds [25, 50] (outside: 50.00% of the rows)" in output
 
 
 def test_a_note_makes_no_public_domain(card: Path) -> None:

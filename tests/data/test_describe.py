@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dprepro.data import load
@@ -54,6 +56,40 @@ def test_a_column_without_any_value_is_not_outside(write_card: WriteCard) -> Non
     path.with_name("toy.csv").write_text("age,y\n,yes\n,no\n")
     (column,) = describe(load(path), load_card(path), "").columns
     assert (column.missing, column.outside) == (2, 0.0)
+
+
+NUMBERS = {"task": "regression", "target_bounds": [10, 1000.5]}
+
+
+def test_targets_outside_their_bounds(write_card: WriteCard) -> None:
+    path = write_card(NUMBERS, without=("positive",))
+    path.with_name("toy.csv").write_text("x,y\n1,10\n2,9.9\n3,1000.5\n4,1001\n5,2000\n")
+    described = describe(load(path), load_card(path), "")
+    assert (described.target_bounds, described.target_outside) == ([10, 1000.5], 3 / 5)
+    path.with_name("toy.csv").write_text("x,y\n")
+    assert describe(load(path), load_card(path), "").target_outside == 0.0
+
+
+def test_logarithms_of_targets_are_held_against_those_of_the_bounds(write_card: WriteCard) -> None:
+    path = write_card(NUMBERS, without=("positive",))
+    path.with_name("toy.csv").write_text("x,y\n1,10\n2,9.9\n3,1000.5\n4,1001\n")
+    raw = load(path)
+    write_card({**NUMBERS, "target_transform": "log"}, without=("positive",))
+    logs = np.nextafter(np.log([10, 9.9, 1000.5, 1001]), np.array([0, 0, 9, 9]))
+    described = describe(replace(raw, y=logs), load_card(path), "")
+    assert (described.target_bounds, described.target_outside) == ([10, 1000.5], 0.5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "without"), [({"positive": "1"}, ()), ({"task": "regression"}, ("positive",))]
+)
+def test_without_bounds_no_target_lies_outside(
+    write_card: WriteCard, changes: dict[str, str], without: tuple[str, ...]
+) -> None:
+    path = write_card(changes, without=without)
+    path.with_name("toy.csv").write_text("x,y\n1,1\n2,0\n")
+    described = describe(load(path), load_card(path), "")
+    assert (described.target_bounds, described.target_outside) == (None, None)
 
 
 def test_size_origin_and_digests(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,12 +10,13 @@ import pandas as pd
 import pytest
 
 from dprepro.additive.bins import numeric_bins
-from dprepro.additive.file import load_model
+from dprepro.additive.file import load_model, model_to_json
 from dprepro.config import load_config
-from dprepro.data.domain import NumericFeature
+from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.inspect.fitting import choose_one, fit_model
 from dprepro.inspect.naming import take_fills
 from dprepro.inspect.origin import save_fitted
+from dprepro.report.draw.shapes import column_of, draw_shapes
 from tests.lab import Lab
 
 METHODS = [
@@ -57,6 +59,26 @@ def test_features_that_a_method_made_have_no_unit_of_the_card(lab: Lab) -> None:
     model = saved(lab, "dp-ebm-gdp-indicators")
     assert [bins.feature.name for bins in model.bins_] == ["a", "b = u", "b = v"]
     assert model.measured_in_ == {"a": "metres"}
+
+
+def test_the_order_of_categories_goes_from_the_card_into_file_and_pictures(lab: Lab) -> None:
+    assert "ordered" not in json.dumps(model_to_json(saved(lab))["features"])
+    card = lab.folder / "tiny.yaml"
+    card.write_text(card.read_text().replace("[u, v]", "[v, z, u]"))
+    text = card.read_text()
+    assert "measured_in: letters}" in text
+    card.write_text(text.replace("measured_in: letters}", "measured_in: letters, ordered: true}"))
+    model = saved(lab)
+    feature = model.bins_[1].feature
+    assert isinstance(feature, CategoricalFeature)
+    assert (feature.categories, feature.ordered) == (("v", "z", "u"), True)
+    assert '"ordered": true' in (lab.folder / "m.json").read_text()
+    (axes,) = draw_shapes([column_of("model", model)], ["b"]).axes
+    drawn = [label.get_text() for label in axes.get_xticklabels()]
+    assert [name for name in drawn if name in {"u", "v", "z"}] == [
+        name for name in ("v", "z", "u") if name in drawn
+    ]
+    assert {"u", "v"} <= {*drawn}
 
 
 def test_a_model_of_numbers_has_a_target_and_no_labels(lab: Lab) -> None:

@@ -61,8 +61,8 @@ def test_every_format_gives_the_models_own_predictions(tmp_path: Path, kind: str
     assert said["prediction"].tolist() == np.array(model.labels_)[model.predict(X)].tolist()
     np.testing.assert_array_equal(said["probability"], model.predict_proba(X)[:, 1])
     np.testing.assert_array_equal(said["log_odds"], model.decision_function(X))
-    np.testing.assert_array_equal(said.iloc[:, 4:], model.contributions(X))
-    parts = said.drop(columns=["prediction", "probability", "log_odds"]).sum(axis=1)
+    np.testing.assert_array_equal(said.iloc[:, 4:-1], model.contributions(X))
+    parts = said.drop(columns=["prediction", "probability", "log_odds", "notes"]).sum(axis=1)
     np.testing.assert_allclose(parts, said["log_odds"], rtol=0, atol=1e-12)
 
 
@@ -74,9 +74,10 @@ def test_a_csv_holds_the_same_numbers_to_the_bit(tmp_path: Path) -> None:
     table = pa.csv.read_csv(tmp_path / "said.csv")
     said = pa.parquet.read_table(tmp_path / "said.parquet")
     assert table.column_names == said.column_names
-    for name in said.column_names:
+    for name in said.column_names[:-1]:
         assert table[name].cast(pa.float64()).to_pylist() == said[name].to_pylist()
     assert said["prediction"].to_pylist() == model.predict(X).tolist()
+    assert table["notes"].to_pylist() == said["notes"].to_pylist()
     total = np.array(said["sum"])
     assert np.clip(total, -1, 2).tolist() == said["prediction"].to_pylist() != total.tolist()
 
@@ -175,7 +176,7 @@ def test_a_table_without_rows_gives_one_with_columns_alone(tmp_path: Path, suffi
     path = stored(tmp_path, "csv", small.rows(5).iloc[:0])
     predict_table(small.model(), path, tmp_path / f"o.{suffix}", ALL)
     read = pd.read_csv if suffix == "csv" else pd.read_parquet
-    assert read(tmp_path / f"o.{suffix}").shape == (0, 9)
+    assert read(tmp_path / f"o.{suffix}").shape == (0, 10)
 
 
 def refused(tmp_path: Path, X: pd.DataFrame, message: str, **given: Any) -> None:

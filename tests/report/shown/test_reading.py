@@ -12,8 +12,13 @@ KINDS = ["Self-employed-not-incorporated", "Self-employed-incorporated", "Privat
 
 @pytest.fixture
 def page(browser, tmp_path):
+    return opened(browser, tmp_path)
+
+
+def opened(browser, tmp_path, **city):
+    """Open the page of a model; more about its first feature can be given."""
     content = values()
-    content["features"][0] = categorical("city", KINDS, [0, 1, 2], ["(other)"])
+    content["features"][0] = categorical("city", KINDS, [0, 1, 2], ["(other)"]) | city
     path = tmp_path / "page.html"
     path.write_text(model_page(model_from_json(content), "a model"), encoding="utf-8")
     show(browser, 390, 844)
@@ -43,3 +48,19 @@ def test_a_phone_shows_the_prediction_while_values_are_typed_in(page):
     )
     assert 0 <= top["top"] < 844
     assert top["bottom"] <= field["top"]
+
+
+@pytest.mark.parametrize(
+    ("more", "order"),
+    [
+        ({}, ["young", "old", "aged", "middle", "(other)"]),  # from the highest to the lowest
+        ({"ordered": True}, ["young", "middle", "old", "aged", "(other)"]),
+    ],
+)
+def test_ordered_categories_stand_as_the_card_lists_them(browser, tmp_path, more, order):
+    ages = categorical("city", ["young", "middle", "old", "aged"], [0, 1, 2, 3], ["(other)"])
+    ages["values"] = [40, 10, 30, 20, 99]
+    page = opened(browser, tmp_path, **ages, **more)
+    page.find_element("css selector", "[data-feature=city]").click()
+    options = page.find_elements("css selector", "[data-tool=from] option")
+    assert [option.text for option in options] == order

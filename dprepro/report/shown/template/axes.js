@@ -125,13 +125,14 @@ function widest(limits) {
   return upper > lower ? [lower, upper] : [lower - 1, upper + 1];
 }
 
-// The order in which bins stand: numbers as they are, categories from the highest to the lowest.
+// The order in which bins stand: numbers as they are, and ordered categories as the card lists them;
+// other categories from the highest to the lowest.
 function displayOrder(k) {
-  const bins = FEATURES[k].labels.map((_, bin) => bin);
+  const { labels, groups, ordered } = FEATURES[k], bins = labels.map((_, bin) => bin);
   if (isNumeric(k)) return bins;
-  const rank = (bin) => (bin === missingBin(k) ? 2 : FEATURES[k].labels[bin] === DATA.other ? 1 : 0);
-  const first = DATA.values[k];
-  return bins.sort((a, b) => rank(a) - rank(b) || first[b] - first[a] || a - b);
+  const rank = (bin) => (bin === missingBin(k) ? 2 : labels[bin] === DATA.other ? 1 : 0);
+  const place = ordered ? (bin) => groups.indexOf(bin) : (bin) => -DATA.values[k][bin];
+  return bins.sort((a, b) => rank(a) - rank(b) || place(a) - place(b) || a - b);
 }
 
 // Whether an axis can show the range of a number with its bins.
