@@ -9,9 +9,7 @@ from pathlib import Path
 DEBUG_VARIABLE = "DPREPRO_DEBUG"
 """If set, every error is printed to the terminal with its full text and traceback."""
 
-HOW_NUMBERS_LOOK = (
-    "A number has digits and a decimal point, no comma and no unit"
-)
+HOW_NUMBERS_LOOK = "A number has digits and a decimal point, no comma and no unit"
 """What to do about a column of numbers in which there is text; no value of a row is quoted."""
 
 _PACKAGE = Path(__file__).parent

@@ -119,13 +119,27 @@ def fetch(name: Name, data_dir: DataDir = None) -> None:
 @data.command()
 def check(
     card: Annotated[Path, typer.Argument(help="Path of a card.")],
+    rows: Annotated[
+        bool,
+        typer.Option(
+            "--rows",
+            help="Read the whole file, too, and report all that the card rules out at once.",
+        ),
+    ] = False,
+    data_dir: DataDir = None,
 ) -> None:
     """Check a card: what is still to be filled in, and what is wrong. No row is read.
 
     Where the card's file is on this machine, the names of columns are compared with its header. A
     card whose file is not there, and that names no download, is refused.
 
+    --rows reads every row: texts among numbers, values that are no category, missing values that
+    the card does not allow, values outside of bounds. It names each column, and the first line
+    where it is wrong. What it says depends on the rows: keep it to yourself if they are private.
+
     Example: dprepro data check datasets/adult.yaml
+
+    Example: dprepro data check card.yaml --rows
     """
     from dprepro.data.card import load_card
     from dprepro.data.header import check_names, header_names
@@ -134,22 +148,40 @@ def check(
     if not card.is_file():
         raise DpreproError(f"no card at {card}; `dprepro new dataset DATA` writes one")
     found = load_card(card)
-    if places := missing_files(found):
+    if places := missing_files(found, data_dir):
         raise DpreproError(
             f"{card}: all is filled in, but there is no file at {' or '.join(map(str, places))}: "
             "correct `file`, or put the file there. Only `dprepro fit --table` does without it"
         )
-    names = header_names(found)
+    names = header_names(found, data_dir)
     if names is not None:
         check_names(found, names)
     said = f"{len(found.features)} features" if found.features else "no public domain"
-    typer.echo(f"{card}: complete: {found.task}, target {found.target}, {said}. No row was read")
-    if found.features:
-        typer.echo(f"Whether the rows keep to it: dprepro data describe {card} reads them")
+    if rows:
+        _check_rows(card, found, data_dir)
+    read = "Every row was read, and keeps to it" if rows else "No row was read"
+    typer.echo(f"{card}: complete: {found.task}, target {found.target}, {said}. {read}")
+    if found.features and not rows:
+        typer.echo(f"Whether the rows keep to it: dprepro data check {card} --rows reads them")
     if found.features and not found.domain_note:
         typer.echo("It does not say why its domain is public: add `domain_note`")
     if found.budget_limit is None:
         typer.echo("It sets no limit for what `dprepro release` may spend in all (`budget_limit`)")
+
+
+def _check_rows(card: Path, found: Card, data_dir: Path | None) -> None:
+    """Refuse rows that the card rules out, with all that is wrong at once."""
+    from dprepro.cli import private
+    from dprepro.data import load
+    from dprepro.data.domain_checks import in_words, outside_bounds, undeclared
+
+    what = "what is said of the rows depends on them"
+    private.warn(found.is_private(data_dir), what)
+    dataset = load(card, data_dir, with_test=True)
+    names = undeclared(dataset)
+    problems = [*([in_words(names)] if names else []), *outside_bounds(dataset, found)]
+    if problems:
+        raise DpreproError("\n  ".join([f"{card}: the rows do not keep to the card:", *problems]))
 
 
 @data.command()
@@ -220,7 +252,7 @@ def describe(
 def _render(description: Description) -> None:
     from rich.text import Text
 
-    from dprepro.data.undeclared import in_words
+    from dprepro.data.domain_checks import in_words
     from dprepro.stacked import StackedColumn
     from dprepro.terminal import console, stacked_table, wrapped
 

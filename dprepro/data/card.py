@@ -221,6 +221,11 @@ class Card(Strict):
         return None if self.positive is None else (f"not {self.positive}", self.positive)
 
     @property
+    def target_title(self) -> str:
+        """What a model predicts: the target, or its logarithm."""
+        return self.target if self.target_transform is None else f"log({self.target})"
+
+    @property
     def measured_in(self) -> dict[str, str]:
         """The unit of measure of each feature that the card gives one for."""
         features = self.features or {}

@@ -50,6 +50,14 @@ class CardError(DpreproError):
         self.problems = list(problems)
         super().__init__(self.said([""] * len(self.problems)))
 
+    def with_lines(self, line_of: Callable[[int], int | None]) -> str:
+        """Return the message, with the first line that has each problem, where that is known."""
+        rows = [
+            problem.row if isinstance(problem, CellError) else None for problem in self.problems
+        ]
+        lines = [None if row is None else line_of(row) for row in rows]
+        return self.said(["" if line is None else f" (first in line {line})" for line in lines])
+
     def said(self, places: Sequence[str]) -> str:
         """Return the message, with where each problem was met."""
         texts = [f"{problem}{place}" for problem, place in zip(self.problems, places, strict=True)]
@@ -265,8 +273,21 @@ def _target(column: pa.ChunkedArray, card: Card, marks: Marks) -> np.ndarray:
                 "`target_transform: log` needs positive ones",
                 int(np.argmax(not_positive)),
             )
-        y = np.log(y)
+        y = _logarithm(y, card)
     return y
+
+
+def _logarithm(y: np.ndarray, card: Card) -> np.ndarray:
+    """Return logarithms; those of values within the bounds are within the bounds' logarithms.
+
+    NumPy and Python differ in the last digit of some.
+    """
+    logarithms: np.ndarray = np.log(y)
+    if card.target_bounds is None:
+        return logarithms
+    lower, upper = map(float, card.public_target or ())
+    inside = (y >= card.target_bounds[0]) & (y <= card.target_bounds[1])
+    return np.where(inside, np.clip(logarithms, lower, upper), logarithms)
 
 
 def _codes(column: pa.ChunkedArray, card: Card, marks: Marks) -> np.ndarray:

@@ -104,8 +104,10 @@ def _reading(card: Card, source: Source, part: Source) -> list[Any]:
     if has_file:
         given = card.format_of(part)
         # Keys that came later count only where a card has them: older cards keep their names.
-        later = {key for key in _LATER if getattr(given, key) == Format.model_fields[key].default}
-        settings = given.model_dump(exclude=later)
+        settings = given.model_dump()
+        for key in _LATER:
+            if settings[key] == Format.model_fields[key].default:
+                del settings[key]
     return [settings, source.rename, *([] if part.rows is None else [part.rows])]
 
 

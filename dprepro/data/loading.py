@@ -113,22 +113,14 @@ def _finish(raw: RawTable, source: Source, card: Card) -> Dataset:
         X, y, domain, units = clean_with_units(raw.table, card, source)
         check_expectations(X, y, card, units)
     except DpreproError as error:
+        said = error.with_lines(raw.line_of) if isinstance(error, CardError) else str(error)
         if not raw.cached:
-            raise DpreproError(f"{raw.origin}: {_with_lines(error, raw)}") from error
+            raise DpreproError(f"{raw.origin}: {said}") from error
         for path in raw.cached:
             path.unlink(missing_ok=True)  # or every later try would end here again
-        raise SourceError(str(error)) from error
+        raise SourceError(said) from error
     digest = raw.sha256 or values_digest(X, y, units)
     return Dataset(card.name, X, y, card.task, domain, raw.origin, digest, units=units)
-
-
-def _with_lines(error: DpreproError, raw: RawTable) -> str:
-    """Return a message that says in which line of the file each problem is met first."""
-    if not isinstance(error, CardError):
-        return str(error)
-    rows = [getattr(problem, "row", None) for problem in error.problems]
-    lines = [None if row is None else raw.line_of(row) for row in rows]
-    return error.said(["" if line is None else f" (first in line {line})" for line in lines])
 
 
 def missing_files(card: Card, data_dir: Path | None = None) -> list[Path]:

@@ -58,9 +58,10 @@ def index_names(schema: pa.Schema) -> set[str]:
     """Return the columns that are what pandas calls an index: labels of rows, and no values."""
     try:
         stored = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
-        return {name for name in stored.get("index_columns", []) if isinstance(name, str)}
-    except (ValueError, AttributeError, TypeError):
+    except ValueError:
         return set()  # whoever wrote it, did not write it as pandas does
+    listed = stored.get("index_columns") if isinstance(stored, dict) else None
+    return {name for name in listed if isinstance(name, str)} if isinstance(listed, list) else set()
 
 
 def _refuse_nested(schema: pa.Schema, kinds: Mapping[str, Any]) -> None:

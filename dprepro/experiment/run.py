@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol
 
 from dprepro.config import ExperimentConfig
 from dprepro.data import load
-from dprepro.data.undeclared import refuse_undeclared
+from dprepro.data.domain_checks import refuse_undeclared
 from dprepro.errors import DpreproError
 from dprepro.experiment import environment
 from dprepro.experiment.circumstances import check_tuned_splits

@@ -20,7 +20,7 @@ def take_names(model: AdditiveModel, card: Card) -> None:
     `Card.public_target` does. Units of measure go to the features of these names: a method may have
     made others of them.
     """
-    model.target_name_ = card.target
+    model.target_name_ = card.target_title
     if card.task == "binary":
         negative, positive = map(str, card.public_target or ())
         model.labels_ = (negative, positive)

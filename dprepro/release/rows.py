@@ -14,10 +14,9 @@ import pandas as pd
 from dprepro.data import load
 from dprepro.data.card import Card
 from dprepro.data.dataset import Dataset
-from dprepro.data.domain import NumericFeature, numbers_of
+from dprepro.data.domain_checks import outside_bounds, refuse_undeclared
 from dprepro.data.identity import SAME_EVERYWHERE, file_digest, is_stood_in_for
 from dprepro.data.register import token_of
-from dprepro.data.undeclared import refuse_undeclared
 from dprepro.data.verify import values_digest
 from dprepro.errors import DpreproError
 
@@ -54,15 +53,11 @@ def checked_rows(
         raise DpreproError(no_domain(card))
     refuse_undeclared(dataset)
     try:
-        for feature in dataset.domain.features:
-            column = dataset.X[feature.name]
-            if isinstance(feature, NumericFeature) and not clips:
-                bounds = (feature.lower, feature.upper)
-                _refuse_outside(f"feature {feature.name!r}", numbers_of(column), bounds)
+        problems = [] if clips else outside_bounds(dataset, card)
     except ValueError as error:
         raise DpreproError(str(error)) from error
-    if card.target_bounds is not None and not clips:
-        _refuse_outside(f"target {card.target!r}", dataset.y, card.target_bounds)
+    if problems:
+        raise DpreproError("\n  ".join(problems))
     return dataset
 
 
@@ -73,18 +68,6 @@ def no_domain(card: Card) -> str:
         "from the rows (`domain: observed`) are not covered by epsilon: add `features` to the "
         "card; `dprepro new dataset` writes a card to fill in"
     )
-
-
-def _refuse_outside(what: str, values: np.ndarray, bounds: tuple[float, float]) -> None:
-    lower, upper = bounds
-    with np.errstate(invalid="ignore"):
-        if np.any((values < lower) | (values > upper)):
-            raise DpreproError(
-                f"{what} has a value outside its public bounds [{lower:g}, {upper:g}]: correct the "
-                "rows, or the card if its bounds were wrong all along, or let the fit clip such "
-                "values to the bounds with --clip. Choose bounds by what can be known without "
-                "these rows"
-            )
 
 
 def identity_of(card: Card, dataset: Dataset, data_dir: Path | None) -> list[str]:

@@ -132,7 +132,9 @@ class CardTable(Table):
             try:
                 X, y, _ = clean(raw, card, self._source)
             except CardError as error:
-                raise self._with_lines(error, before) from error
+                start = before
+                said = error.with_lines(lambda row: self.line_of(start + row))
+                raise TableError(said) from error
             if card.task == "binary" and card.labels is None:
                 target = raw[self._raw_names[card.target]]
                 others |= other_labels(target, card, marks)
@@ -145,13 +147,6 @@ class CardTable(Table):
     def line_of(self, row: int) -> int | None:
         """Return the line of the file in which a row begins, from 0; None if there are no lines."""
         return self._raw.line_of(row)
-
-    def _with_lines(self, error: CardError, before: int) -> TableError:
-        """Return an error that says in which line each problem is met first."""
-        rows = [getattr(problem, "row", None) for problem in error.problems]
-        lines = [None if row is None else self.line_of(before + row) for row in rows]
-        places = ["" if line is None else f" (first in line {line})" for line in lines]
-        return TableError(error.said(places))
 
     @property
     def known_rows(self) -> int | None:

@@ -51,7 +51,6 @@ ELSEWHERE = {
     "audit/cases/__init__.py": {"module": "a module of cases need not have both kinds"},
     "audit/adversary/transcript.py": {"of": "fields of what a listener is given, by name"},
     "cli/__init__.py": {"module": "a module of the command line need not be a command"},
-    "data/formats.py": {"except AttributeError": "what liac-arff does not foresee"},
     "data/identity.py": {
         "card": "fields of a card, by name",
         "source": "fields of a source, by name",
