@@ -132,9 +132,7 @@ class CardTable(Table):
             try:
                 X, y, _ = clean(raw, card, self._source)
             except CardError as error:
-                start = before
-                said = error.with_lines(lambda row: self.line_of(start + row))
-                raise TableError(said) from error
+                raise TableError(error.with_lines(self.line_of, before)) from error
             if card.task == "binary" and card.labels is None:
                 target = raw[self._raw_names[card.target]]
                 others |= other_labels(target, card, marks)
