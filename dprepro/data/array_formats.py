@@ -9,7 +9,7 @@ import tokenize
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,9 @@ GZIP = b"\x1f\x8b"
 ARCHIVE_FAULTS = (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError)
 
 
-def read_svmlight(data: bytes, settings: Format, kinds: Mapping[str, Any]) -> pa.Table:
+def read_svmlight(
+    data: bytes, settings: Format, kinds: Mapping[str, Any], missing: Collection[str] = ()
+) -> pa.Table:
     """Return the label, then the features in the order of their indices; missing ones are 0."""
     from sklearn.datasets import load_svmlight_file
 
@@ -47,7 +49,9 @@ def read_svmlight(data: bytes, settings: Format, kinds: Mapping[str, Any]) -> pa
     return _table(names, [label, *features.toarray().T])
 
 
-def read_idx(data: bytes, settings: Format, kinds: Mapping[str, Any]) -> pa.Table:
+def read_idx(
+    data: bytes, settings: Format, kinds: Mapping[str, Any], missing: Collection[str] = ()
+) -> pa.Table:
     """Return the bytes as uint8."""
     try:
         data = gzip.decompress(data) if data.startswith(GZIP) else data
@@ -73,7 +77,9 @@ def _table(names: Sequence[str], columns: Iterable[np.ndarray]) -> pa.Table:
     return pa.Table.from_arrays(arrays, names=list(names))
 
 
-def read_npz(data: bytes, settings: Format, kinds: Mapping[str, Any]) -> pa.Table:
+def read_npz(
+    data: bytes, settings: Format, kinds: Mapping[str, Any], missing: Collection[str] = ()
+) -> pa.Table:
     """Return the label y, then the columns of X, of an archive of NumPy with these two arrays."""
     names = settings.columns or []
     if len(names) < 2:

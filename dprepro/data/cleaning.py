@@ -31,7 +31,7 @@ _Read = TypeVar("_Read")
 def column_kinds(card: Card, source: Source) -> dict[str, ColumnKind]:
     """Return the kinds of columns that the card knows, by their names in this source."""
     kinds: dict[str, ColumnKind] = {
-        name: "numeric" if feature.numeric is not None else "text"
+        name: "numeric" if feature.numeric is not None and feature.date is None else "text"
         for name, feature in (card.features or {}).items()
     }
     kinds[card.target] = "numeric" if card.task == "regression" else "text"
@@ -50,12 +50,13 @@ class CardError(DpreproError):
         self.problems = list(problems)
         super().__init__(self.said([""] * len(self.problems)))
 
-    def with_lines(self, line_of: Callable[[int], int | None]) -> str:
-        """Return the message, with the first line that has each problem, where that is known."""
-        rows = [
-            problem.row if isinstance(problem, CellError) else None for problem in self.problems
-        ]
-        lines = [None if row is None else line_of(row) for row in rows]
+    def with_lines(self, line_of: Callable[[int], int | None], before: int = 0) -> str:
+        """Return the message, with the first line that has each problem, where that is known.
+
+        `line_of` says where a row begins; `before` rows of the file come before those of the table.
+        """
+        rows = [p.row if isinstance(p, CellError) else None for p in self.problems]
+        lines = [None if row is None else line_of(before + row) for row in rows]
         return self.said(["" if line is None else f" (first in line {line})" for line in lines])
 
     def said(self, places: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO
@@ -31,11 +31,14 @@ BLOCK_BYTES = 2**20
 MOST_RECORD_BYTES = 2**28
 """Of one record: a quote that is never closed must not fill the memory."""
 
-NUMBER = pa.string()
-"""The type in which fields are read that are going to be numbers."""
+FIELDS = pa.string()
+"""The type of a column whose fields are read as they are."""
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
-"""The type in which fields are read that stay text."""
+"""The same for few different ones."""
+
+NUMBERS = pa.float64()
+"""The type of a column of numbers."""
 
 _LF, _CR, _EOF = b"\n", b"\r", b"\x1a"
 _BOM = codecs.BOM_UTF8
@@ -159,15 +162,22 @@ class Records:
             self.names = [one_line(name) for name in self.dialect.names]
 
     def tables(
-        self, wanted: Mapping[int, pa.DataType], use_threads: bool = True
+        self,
+        wanted: Mapping[int, pa.DataType],
+        missing: Collection[str] = (),
+        use_threads: bool = True,
     ) -> Iterator[pa.Table]:
         """Yield the records block by block, with the columns at the positions `wanted`, in order.
 
         Parameters
         ----------
         wanted
-            `NUMBER` or `TEXT` for each position. A field without quotes that says
-            `Dialect.missing` is null; every other text is what it is, also the empty one.
+            `FIELDS`, `TEXT` or `NUMBERS` for each position. Columns of numbers are `FIELDS` in a
+            block in which some cell is neither a number nor one of `missing`. A field without
+            quotes that says `Dialect.missing` is null; every other text is what it is, also the
+            empty one.
+        missing
+            Texts that are null in columns of numbers.
 
         Raises
         ------
@@ -175,22 +185,28 @@ class Records:
             If a record has another number of fields than there are names, or cannot be read.
         """
         while (block := self._next()) is not None:
-            yield self._parse(block, wanted, use_threads)
+            yield self._parse(block, wanted, missing, use_threads)
 
     def _parse(
-        self, block: _Block, wanted: Mapping[int, pa.DataType], use_threads: bool
+        self,
+        block: _Block,
+        wanted: Mapping[int, pa.DataType],
+        missing: Collection[str],
+        use_threads: bool,
     ) -> pa.Table:
+        texts = {k: FIELDS if kind == NUMBERS else kind for k, kind in wanted.items()}
         # In parts of it, of which several can be parsed at a time; a record may be longer than one.
         for part in (BLOCK_BYTES, None) if use_threads else (None,):
-            with suppress(pa.ArrowInvalid):
-                table = self._arrow(block, wanted, part)
-                if table.num_rows == block.records:
-                    return table
+            for types in (wanted, texts) if texts != wanted else (wanted,):
+                with suppress(pa.ArrowInvalid):
+                    table = self._arrow(block, types, missing, part)
+                    if table.num_rows == block.records:
+                        return table
         # By the thorough reader, which names the line that is wrong, if one is.
         block, rest = self._thorough(block.raw, block.line, True)
         assert not rest
         try:
-            table = self._arrow(block, wanted)
+            table = self._arrow(block, texts, missing)
         except pa.ArrowInvalid as error:
             raise BadRecordError(
                 f"line {block.line} or a later one cannot be read ({type(error).__name__})"
@@ -203,7 +219,11 @@ class Records:
         return table
 
     def _arrow(
-        self, block: _Block, wanted: Mapping[int, pa.DataType], part: int | None = None
+        self,
+        block: _Block,
+        wanted: Mapping[int, pa.DataType],
+        missing: Collection[str],
+        part: int | None = None,
     ) -> pa.Table:
         names = [str(k) for k in range(len(self.names))]
         asked = {str(k): kind for k, kind in wanted.items()}
@@ -211,7 +231,7 @@ class Records:
             return pa.table({"": pa.nulls(block.records)})
         if not block.records:
             return pa.table({name: pa.array([], kind) for name, kind in asked.items()})
-        missing = self.dialect.missing
+        mark = self.dialect.missing
         return pa.csv.read_csv(
             pa.BufferReader(block.data),
             read_options=pa.csv.ReadOptions(
@@ -227,9 +247,9 @@ class Records:
             convert_options=pa.csv.ConvertOptions(
                 column_types=asked,
                 include_columns=list(asked),
-                null_values=[] if missing is None else [missing],
-                strings_can_be_null=missing is not None,
-                quoted_strings_can_be_null=False,
+                null_values=list(missing) if mark is None else [mark],
+                strings_can_be_null=mark is not None,
+                quoted_strings_can_be_null=mark is None,
             ),
         )
 

@@ -7,7 +7,8 @@ import io
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Literal
 
 import pyarrow as pa
@@ -15,7 +16,16 @@ import pyarrow as pa
 from dprepro.data.arff import parse_arff, read_sparse
 from dprepro.data.array_formats import ARCHIVE_FAULTS, GZIP, read_idx, read_npz, read_svmlight
 from dprepro.data.card_parts import Format, FormatKind
-from dprepro.data.delimited import NUMBER, TEXT, BadRecordError, Dialect, Records, line_of
+from dprepro.data.cells import CellError, Marks, Spelling, read_numbers
+from dprepro.data.delimited import (
+    FIELDS,
+    NUMBERS,
+    TEXT,
+    BadRecordError,
+    Dialect,
+    Records,
+    line_of,
+)
 from dprepro.data.feature_names import one_line
 from dprepro.data.parquet_format import read_parquet
 from dprepro.errors import DpreproError, nearest
@@ -109,10 +119,12 @@ def _require_member(member: str, names: list[str]) -> None:
         )
 
 
-def read_table(data: bytes, settings: Format, kinds: Mapping[str, ColumnKind]) -> pa.Table:
+def read_table(
+    data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str] = ()
+) -> pa.Table:
     """Return the table that `data` holds, one row for each record.
 
-    A text file has texts only: what they say is for `dprepro.data.cells` to find out. Other files
+    A text file has texts, and numbers where `kinds` says so and all cells are numbers. Other files
     have the types that they store.
 
     Parameters
@@ -124,6 +136,8 @@ def read_table(data: bytes, settings: Format, kinds: Mapping[str, ColumnKind]) -
     kinds
         Kinds of columns, by name. "unused" ones are not read: all of their values are missing.
         "text" ones are read as a dictionary.
+    missing
+        The texts that stand for a missing value in columns of numbers.
 
     Raises
     ------
@@ -136,7 +150,7 @@ def read_table(data: bytes, settings: Format, kinds: Mapping[str, ColumnKind]) -
             data = unzipped(data)
         if said := other_kind(data[:64], kind):
             raise DpreproError(f"not valid {kind}: {said}")
-        table = _READERS[kind](data, settings, kinds)
+        table = _READERS[kind](data, settings, kinds, missing)
     except BadRecordError as error:
         raise BadRecordError(f"not valid {kind}: {error}") from None
     except pa.ArrowException as error:
@@ -189,37 +203,70 @@ def parser_problem(error: Exception) -> str:
     return next((k for k in known if k in text), f"the parser gave up ({type(error).__name__})")
 
 
-def _read_csv(data: bytes, settings: Format, kinds: Mapping[str, ColumnKind]) -> pa.Table:
-    records = Records(io.BytesIO(data), dialect_of(settings), block_bytes=_LOAD_BYTES)
-    return _all_of(records, kinds)
+def _read_csv(
+    data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
+) -> pa.Table:
+    marks = Marks(missing, Spelling(settings.decimal, settings.thousands))
+    return _whole(lambda: _records(data, dialect_of(settings)), kinds, marks)
 
 
-def _all_of(records: Records, kinds: Mapping[str, ColumnKind]) -> pa.Table:
-    found = [kinds.get(name) for name in records.names]
-    wanted = {
-        k: TEXT if kind == "text" else NUMBER for k, kind in enumerate(found) if kind != "unused"
-    }
-    parts = list(records.tables(wanted))
-    count = sum(part.num_rows for part in parts)
-    columns = [
-        pa.chunked_array([part[str(k)].combine_chunks() for part in parts], wanted[k])
-        if k in wanted
-        else pa.chunked_array([pa.nulls(count)])
-        for k in range(len(found))
-    ]
-    return pa.table(columns, names=records.names)
-
-
-def _read_arff(data: bytes, settings: Format, kinds: Mapping[str, ColumnKind]) -> pa.Table:
+def _read_arff(
+    data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str]
+) -> pa.Table:
     file = parse_arff(data, settings.encoding)
     if file.is_sparse:
         return read_sparse(file)
-    stream = io.BytesIO(file.body)
-    records = Records(stream, file.dialect, file.first_line, block_bytes=_LOAD_BYTES)
     declared: dict[str, ColumnKind] = {
         a.name: "numeric" if a.kind == "number" else "text" for a in file.attributes
     }
-    return _all_of(records, {**declared, **kinds})
+    records = partial(_records, file.body, file.dialect, file.first_line)
+    return _whole(records, {**declared, **kinds}, Marks(missing))
+
+
+def _records(data: bytes, dialect: Dialect, first_line: int = 1) -> Records:
+    return Records(io.BytesIO(data), dialect, first_line, block_bytes=_LOAD_BYTES)
+
+
+def _whole(
+    opened: Callable[[], Records], kinds: Mapping[str, ColumnKind], marks: Marks
+) -> pa.Table:
+    """Return all records. A column of numbers in which a cell is none has all cells as texts."""
+    names = opened().names
+    types = {"text": TEXT, "numeric": NUMBERS if marks.spelling.is_plain else FIELDS}
+    wanted = {
+        k: types.get(kinds.get(name, ""), FIELDS)
+        for k, name in enumerate(names)
+        if kinds.get(name) != "unused"
+    }
+    while True:
+        parts = list(opened().tables(wanted, marks.texts))
+        columns: dict[int, list[pa.Array]] = {}
+        for k, kind in wanted.items():
+            found = [_as_numbers(part[str(k)], kind, marks) for part in parts]
+            chunks = [column.chunks for column in found if column is not None]
+            if len(chunks) == len(found):
+                columns[k] = [chunk for each in chunks for chunk in each]
+        if len(columns) == len(wanted):
+            break
+        wanted |= {k: FIELDS for k in wanted if k not in columns}
+    count = sum(part.num_rows for part in parts)
+    arrays = [
+        pa.chunked_array(columns[k], wanted[k])
+        if k in wanted
+        else pa.chunked_array([pa.nulls(count)])
+        for k in range(len(names))
+    ]
+    return pa.table(arrays, names=names)
+
+
+def _as_numbers(column: pa.ChunkedArray, kind: pa.DataType, marks: Marks) -> pa.ChunkedArray | None:
+    """Return a column in its type; None if it has a cell that is no number, and it is to be one."""
+    if column.type == kind:
+        return column
+    try:
+        return pa.chunked_array([pa.array(read_numbers(column, "", marks))])
+    except CellError:
+        return None
 
 
 _READERS: Mapping[str, Callable[..., pa.Table]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +16,9 @@ from dprepro.data.feature_names import one_line
 from dprepro.errors import DpreproError
 
 
-def read_parquet(data: bytes, settings: Format, kinds: Mapping[str, Any]) -> pa.Table:
+def read_parquet(
+    data: bytes, settings: Format, kinds: Mapping[str, Any], missing: Collection[str] = ()
+) -> pa.Table:
     """Read a parquet file: its columns as they are stored, each value where it stands.
 
     A column that pandas stored as an index is read only if `kinds` names it.

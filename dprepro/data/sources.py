@@ -255,7 +255,8 @@ def _unpacked(data: bytes, source: Source) -> bytes:
 
 
 def _parse(data: bytes, source: Source, card: Card) -> pa.Table:
-    table = read_table(data, card.format_of(source), column_kinds(card, source))
+    kinds = column_kinds(card, source)
+    table = read_table(data, card.format_of(source), kinds, card.missing)
     if source.rows is None:
         return table
     start, stop = source.rows

@@ -22,6 +22,7 @@ from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRe
 from dprepro.additive.texts import read_categories
 from dprepro.data.card import Card
 from dprepro.data.cells import CellError, Marks, read_numbers
+from dprepro.data.columns import Kind
 from dprepro.data.domain import CategoricalFeature
 from dprepro.durable import appearing_complete
 from dprepro.errors import DpreproError
@@ -106,8 +107,7 @@ class NewRows:
                     f"--keep: the table has no column {name!r}{self.table.nearest(name, names)}"
                 )
         self._keep = tuple(dict.fromkeys(keep))
-        columns = [*self._columns.values(), *self._keep]
-        self.table.check(dict.fromkeys(columns, "text"))
+        self.table.check(dict.fromkeys([*self._columns.values(), *self._keep], "text"))
 
     @property
     def kept(self) -> dict[str, pa.DataType]:
@@ -125,8 +125,7 @@ class NewRows:
         """
         rows = chunk_rows or min(CHUNK_ROWS, max(1, _CELLS // len(self._features)))
         before = 0
-        columns = list(dict.fromkeys([*self._columns.values(), *self._keep]))
-        for raw in self.table.records(columns, rows):
+        for raw in self.table.records(self._kinds, rows):
             try:
                 X = self._read(raw)
             except CellError as error:
@@ -135,6 +134,17 @@ class NewRows:
                 raise TableError(f"{error}{place}") from error
             yield X, raw.select(list(self._keep))
             before += len(X)
+
+    @property
+    def _kinds(self) -> dict[str, Kind]:
+        """How the columns are read: those to keep as they are."""
+        kinds: dict[str, Kind] = {}
+        for feature in self._features:
+            name = str(feature.name)
+            said = self._described.get(name)
+            is_text = isinstance(feature, CategoricalFeature) or (said and said.date)
+            kinds[self._columns[name]] = "text" if is_text else "numeric"
+        return {**kinds, **dict.fromkeys(self._keep, "text")}
 
     def _read(self, raw: pa.Table) -> pd.DataFrame:
         read: dict[Any, np.ndarray | pd.Categorical] = {}

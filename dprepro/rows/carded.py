@@ -15,6 +15,7 @@ from dprepro.data.cells import Spelling
 from dprepro.data.cleaning import (
     CardError,
     clean,
+    column_kinds,
     marks_of,
     not_two_labels,
     other_labels,
@@ -128,7 +129,7 @@ class CardTable(Table):
         self.check(kinds)
         card, others, before = self._card, set[str](), 0
         marks = marks_of(card, self._source)
-        for raw in self._raw.records(list(self._raw_names.values()), chunk_rows):
+        for raw in self._raw.records(self._raw_kinds, chunk_rows):
             try:
                 X, y, _ = clean(raw, card, self._source)
             except CardError as error:
@@ -141,6 +142,15 @@ class CardTable(Table):
             before += len(X)
             columns = {name: X[name].array for name in self._features} | {card.target: y}
             yield pd.DataFrame({name: columns[name] for name in kinds}, copy=False)
+
+    @property
+    def _raw_kinds(self) -> dict[str, Kind]:
+        """How the columns of the table are read, before they are clean."""
+        kinds = column_kinds(self._card, self._source.model_copy(update={"rename": {}}))
+        return {
+            raw: "numeric" if kinds[name] == "numeric" else "text"
+            for name, raw in self._raw_names.items()
+        }
 
     def line_of(self, row: int) -> int | None:
         """Return the line of the file in which a row begins, from 0; None if there are no lines."""

@@ -16,7 +16,15 @@ import pyarrow.compute as pc
 from dprepro.data.array_formats import GZIP
 from dprepro.data.card_parts import MISSING_TEXTS
 from dprepro.data.cells import PLAIN, CellError, Marks, Spelling, read_numbers
-from dprepro.data.delimited import COMMAS, NUMBER, BadRecordError, Dialect, Records, line_of
+from dprepro.data.delimited import (
+    COMMAS,
+    FIELDS,
+    NUMBERS,
+    BadRecordError,
+    Dialect,
+    Records,
+    line_of,
+)
 from dprepro.data.formats import other_kind
 from dprepro.rows.fault import TableError
 from dprepro.rows.parquet import file_state
@@ -71,17 +79,19 @@ class CsvFile:
         if not wanted.names:
             return
         places = [self._names.index(field.name) for field in wanted]
+        is_plain = self._settings.spelling.is_plain
+        types = {
+            place: NUMBERS if is_plain and field.type == NUMBERS else FIELDS
+            for place, field in zip(places, wanted, strict=True)
+        }
         before = 0
         with self._faults(), self._path.open("rb") as raw:
             records = Records(_unzipped(raw), self._settings.dialect)
-            for table in records.tables(dict.fromkeys(places, NUMBER), use_threads=False):
+            for table in records.tables(types, self._marks.texts, use_threads=False):
                 self._read_so_far = raw.tell()
-                columns = [
-                    self._column(table[str(place)], field, before)
-                    for place, field in zip(places, wanted, strict=True)
-                ]
+                columns = [table[str(place)] for place in places]
+                yield from self._typed(columns, wanted, before).to_batches()
                 before += table.num_rows
-                yield from pa.table(columns, schema=wanted).to_batches()
 
     def line_of(self, row: int) -> int:
         """Return the line in which a row begins."""
@@ -102,16 +112,24 @@ class CsvFile:
         """Return the state of the file, and how it is read."""
         return {"format": "csv", "files": [file_state(self._path)], "read": repr(self._settings)}
 
-    def _column(self, column: pa.ChunkedArray, field: pa.Field, before: int) -> pa.ChunkedArray:
-        if field.type == pa.string():
-            return column if self._settings.keeps_texts else pc.utf8_trim_whitespace(column)
-        try:
+    def _typed(self, columns: list[pa.ChunkedArray], wanted: pa.Schema, before: int) -> pa.Table:
+        """Return columns in the types asked for; all that cannot be is in one message."""
+        typed, problems = [], []
+        for column, field in zip(columns, wanted, strict=True):
+            try:
+                typed.append(self._column(column, field))
+            except CellError as error:
+                place = "" if error.row is None else self.line_of(before + error.row)
+                problems.append(f"{error} (first in line {place})" if place else str(error))
+        if problems:
+            raise TableError("\n  ".join(problems))
+        return pa.table(typed, schema=wanted)
+
+    def _column(self, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+        if field.type == NUMBERS:
             values = read_numbers(column, field.name, self._marks, self._settings.spelling)
-        except CellError as error:
-            line = None if error.row is None else self.line_of(before + error.row)
-            place = "" if line is None else f" (first in line {line})"
-            raise TableError(f"{error}{place}") from None
-        return pa.chunked_array([pa.array(values, from_pandas=False)])
+            return pa.chunked_array([pa.array(values)])
+        return column if self._settings.keeps_texts else pc.utf8_trim_whitespace(column)
 
     @contextmanager
     def _faults(self) -> Iterator[None]:

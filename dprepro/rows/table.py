@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from copy import copy
 from pathlib import Path
 from typing import Any, Protocol
@@ -213,13 +213,18 @@ class Table:
         if chunk.size:
             yield chunk.empty()
 
-    def records(self, names: Sequence[str], chunk_rows: int | None = None) -> Iterator[pa.Table]:
-        """Yield the rows in order, the columns `names` as they are stored: fields as texts.
+    def records(
+        self, kinds: Mapping[str, Kind], chunk_rows: int | None = None
+    ) -> Iterator[pa.Table]:
+        """Yield the rows in order, the columns as they are stored.
 
         A table of Arrow has no index: what stands at one position of all columns is one row.
 
         Parameters
         ----------
+        kinds
+            The columns to read. A CSV has fields: they are float64 where numbers are asked for,
+            and else texts.
         chunk_rows
             See `chunks`.
 
@@ -228,8 +233,14 @@ class Table:
         TableError
             If a column is not there, or a file is damaged.
         """
-        rows = chunk_rows or min(CHUNK_ROWS, max(1, CHUNK_CELLS // max(1, len(names))))
-        wanted = pa.schema([(name, self.stored_type(name)) for name in names])
+        rows = chunk_rows or min(CHUNK_ROWS, max(1, CHUNK_CELLS // max(1, len(kinds))))
+        is_typed = self._files.has_types
+        wanted = pa.schema(
+            [
+                (name, self.stored_type(name) if is_typed or kind != "numeric" else pa.float64())
+                for name, kind in kinds.items()
+            ]
+        )
         parts: list[pa.RecordBatch] = []
         size = 0
         for batch in self._files.batches(wanted, rows):
