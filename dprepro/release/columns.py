@@ -28,7 +28,7 @@ _PARQUET = (".parquet", ".pq")
 _TEXT = (".csv", ".data", ".txt", ".tsv")
 _ALLOWED = (*_TEXT, *(f"{suffix}.gz" for suffix in _TEXT), ".arff", *_PARQUET)
 _SEPARATORS = (",", ";", "\t", "|")
-_FIRST_LINES = 50
+_FIRST_LINES, _FIRST_CHARACTERS = 50, 2**20
 """That are looked at to tell what separates fields."""
 
 _NAMELESS = ("", "Unnamed: 0", "__index_level_0__")
@@ -221,6 +221,12 @@ def _csv(path: Path, text: str, settings: Mapping[str, str], separator: str | No
     mark = separator or separator_of(text)
     if mark != ",":
         settings["separator"] = mark
+    counts = _fields(_first_lines(text), mark)
+    if len(counts) > 1 and set(counts[1:]) == {counts[0] + 1}:
+        raise DpreproError(
+            "every line has a field more than the first, which holds the names: so R writes "
+            f"names of rows. Put a name before the first, such as `row{mark}`, and drop that column"
+        )
     parse = pa.csv.ParseOptions(delimiter=mark)
     data = text.encode()
     raw = csv_header(data, "utf8", parse)
@@ -236,16 +242,27 @@ def _csv(path: Path, text: str, settings: Mapping[str, str], separator: str | No
 
 def separator_of(text: str) -> str:
     """Return what separates the fields of a text: what gives the first lines as many fields."""
-    lines = text.split("\n", _FIRST_LINES)[:_FIRST_LINES]
+    lines = _first_lines(text)
 
-    def fields(mark: str) -> tuple[bool, int]:
-        try:
-            counts = [len(row) for row in csv.reader(lines, delimiter=mark) if row]
-        except csv.Error:
-            counts = []
+    def alike(mark: str) -> tuple[bool, int]:
+        counts = _fields(lines, mark)
         return len(set(counts)) == 1 and counts[0] > 1, counts[0] if counts else 0
 
-    return max(_SEPARATORS, key=fields)
+    return max(_SEPARATORS, key=alike)
+
+
+def _first_lines(text: str) -> list[str]:
+    lines = text[:_FIRST_CHARACTERS].split("\n")[:_FIRST_LINES]
+    is_cut = len(text) > _FIRST_CHARACTERS and 1 < len(lines) < _FIRST_LINES
+    return lines[:-1] if is_cut else lines
+
+
+def _fields(lines: Sequence[str], mark: str) -> list[int]:
+    """Return how many fields each line has that is not empty; none if they cannot be read."""
+    try:
+        return [len(row) for row in csv.reader(lines, delimiter=mark) if row]
+    except csv.Error:
+        return []
 
 
 def _arff(text: str, settings: Mapping[str, str], rows: bool) -> _Read:
@@ -292,6 +309,8 @@ def _of_typed(name: str, column: pa.ChunkedArray, missing: Sequence[str]) -> For
     if pa.types.is_boolean(kind):
         return Form("text", (), categories=("False", "True"))
     values = column.drop_null()
+    if pa.types.is_floating(kind) and not _is_whole(values):
+        return Form("numeric", lacks=len(values) < len(column))
     texts = as_texts(pc.unique(values)) if not pa.types.is_nested(kind) else None
     if texts is None:
         return Form("text", ())
@@ -336,7 +355,8 @@ def _trimmed(table: pa.Table) -> pa.Table:
 
 def _occurs(name: str, column: pa.ChunkedArray) -> bool:
     """Whether a name is a value of a column, whatever its case."""
-    return bool(name) and name.lower() in pc.unique(pc.utf8_lower(column)).to_pylist()
+    alike = column.filter(pc.equal(pc.utf8_length(column), len(name)))
+    return bool(name) and name.lower() in pc.unique(pc.utf8_lower(alike)).to_pylist()
 
 
 def _check_names(path: Path, names: list[str]) -> None:

@@ -33,13 +33,14 @@ KNOWN_LISTS: dict[str, tuple[str, ...]] = {
     "non-oui": ("non", "oui"), "Non-Oui": ("Non", "Oui"), "N-O": ("N", "O"),
 }  # fmt: skip
 """Lists of categories that everybody knows, by name; the last of each is the positive one."""
+_LONGEST_LIST = max(map(len, KNOWN_LISTS.values()))
 
 CONVENTIONS: tuple[Convention, ...] = (
     (".", ""), (",", ""), (".", ","), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'"),
 )  # fmt: skip
 
 _CODES = (
-    *(-9, -66, -77, -88, -98, -99, -200, -999, -9999, -99999),
+    *(-7, -8, -9, -66, -77, -88, -97, -98, -99, -200, -999, -9999, -99999),
     *(88, 99, 888, 998, 999, 8888, 9998, 9999, 99999, 999999),
 )
 """Numbers that often stand for a missing value."""
@@ -62,6 +63,7 @@ _LIKE_DATE = (
     r"^[0-9]{1,2}(:[0-9]{2}){1,2}$"
 )
 _WHOLE = r"^[+-]?[0-9]+$"
+_NO_MARKS = r"^[+-]?[0-9]+([eE][+-]?[0-9]+)?$"
 _LIKE_NUMBER = r"^[+-]?[.,]?[0-9][0-9.,' ]*([eE][+-]?[0-9]+)?$"
 _CURRENCY = r"(?:[$€£¥]|EUR|USD|GBP|CHF)"
 _SIGNS = {
@@ -136,9 +138,9 @@ def form_of(name: str, texts: pa.Array | pa.ChunkedArray, rows: int, lacks: bool
     elif numbers:
         codes = _missing_codes(texts, numbers[0])
     else:  # beside words and dates, a negative number stands out
-        codes = tuple(text for text in texts.to_pylist() if _SPELT.get(text, 0) < 0)
-    others = texts.filter(pc.invert(pc.is_in(texts, pa.array(codes, pa.string()))))
-    found = set(others.to_pylist())
+        codes = tuple(text for text in _spelt(texts) if _SPELT[text] < 0)
+    others = _without(texts, codes)
+    found = set(others.to_pylist()) if len(others) <= _LONGEST_LIST else {""}
     listed = next((key for key, known in KNOWN_LISTS.items() if found <= set(known)), "")
     dates = () if numbers or listed else _dates(others)
     if not (numbers or listed or dates):
@@ -151,8 +153,7 @@ def form_of(name: str, texts: pa.Array | pa.ChunkedArray, rows: int, lacks: bool
 
 def present(column: pa.Array | pa.ChunkedArray, missing: Sequence[str]) -> pa.ChunkedArray:
     """Return the texts of a column that do not stand for a missing value."""
-    column = column.drop_null()
-    return column.filter(pc.invert(pc.is_in(column, pa.array(missing, pa.string()))))
+    return _without(column.drop_null(), missing)
 
 
 def convention(
@@ -191,8 +192,12 @@ def as_floats(texts: pa.ChunkedArray | pa.Array, way: Convention) -> list[float]
 
 
 def _numbers(texts: pa.Array) -> tuple[Convention, ...]:
-    if _all(texts, _WHOLE):
+    if _all(texts, _NO_MARKS):
         return CONVENTIONS
+    if _all(texts, _pattern(CONVENTIONS[0])):  # most files: fewer patterns to try
+        likely = [way for way in CONVENTIONS if way[0] == "."]
+        points = (",", ".")  # all of which may stand before three digits
+        return (*likely, points) if _all(texts, _pattern(points)) else tuple(likely)
     if not _all(texts, _LIKE_NUMBER):
         return ()
     return tuple(way for way in CONVENTIONS if _all(texts, _pattern(way)))
@@ -215,10 +220,20 @@ def _signed(texts: pa.Array) -> tuple[tuple[Convention, ...], str]:
     return (), ""
 
 
+def _without(column: pa.Array | pa.ChunkedArray, texts: Sequence[str]) -> pa.ChunkedArray:
+    return column.filter(pc.invert(pc.is_in(column, pa.array(texts, pa.string()))))
+
+
+def _spelt(texts: pa.Array) -> list[str]:
+    """Return the texts that are such numbers."""
+    found = texts.filter(pc.is_in(texts, pa.array(_SPELT, pa.string()))).to_pylist()
+    return list(map(str, found))
+
+
 def _missing_codes(texts: pa.Array, way: Convention) -> tuple[str, ...]:
-    found = [text for text in texts.to_pylist() if text in _SPELT]
+    found = _spelt(texts)
     while found:
-        rest = texts.filter(pc.invert(pc.is_in(texts, pa.array(found, pa.string()))))
+        rest = _without(texts, found)
         if len(rest) < 2:
             return ()
         numbers = as_floats(rest, way)

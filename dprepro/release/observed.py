@@ -72,6 +72,7 @@ def _outwards(values: Sequence[float]) -> tuple[float | None, float | None]:
     low, high = min(values), max(values)
     width = (high - low) or abs(low) or 1.0
     digits = -math.floor(math.log10(width))
-    scale = 10.0**digits
-    low, high = math.floor(low * scale) / scale, math.ceil(high * scale) / scale
-    return (low, high) if low < high else (low, low + 1 / scale)
+    step = 10.0**-digits
+    low = round(math.floor(low / step) * step, digits)
+    high = round(math.ceil(high / step) * step, digits)
+    return (low, high) if low < high else (low, low + step)

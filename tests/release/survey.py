@@ -11,9 +11,9 @@ from pathlib import Path
 
 ITEMS, OWNED = 40, 10
 
-CODEBOOK = (
-    Path(__file__).parents[2] / "docs" / "examples" / "survey-codebook.csv"
-).read_text("utf-8")
+CODEBOOK = (Path(__file__).parents[2] / "docs" / "examples" / "survey-codebook.csv").read_text(
+    "utf-8"
+)
 
 
 def names() -> list[str]:

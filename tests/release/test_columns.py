@@ -184,6 +184,23 @@ def test_a_wrong_header_of_arff_is_refused_with_its_line(
     assert said in str(caught.value)
 
 
+def test_names_of_rows_without_a_name_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("age;ward\nr1;2;secret\nr2;3;b\n")
+    with pytest.raises(DpreproError, match="so R writes names of rows") as got:
+        read_columns(path)
+    assert "such as `row;`" in str(got.value)
+    assert "secret" not in str(got.value)
+
+
+def test_a_whole_number_may_be_stored_as_a_float(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame({"flag": [1.0, 0.0, None], "x": [0.5, 1, None]}).to_parquet(path)
+    found = read_columns(path).forms
+    assert found["flag"] == Form("numeric", listed="zero-one", lacks=True)
+    assert found["x"] == Form("numeric", lacks=True)
+
+
 def test_more_columns_than_a_card_can_have_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(",".join(f"c{k}" for k in range(20_001)) + "\n")
@@ -206,7 +223,7 @@ def test_a_file_of_another_kind_or_of_broken_lines_is_refused(tmp_path: Path) ->
     with pytest.raises(DpreproError, match="cannot be read"):
         read_columns(tmp_path / "missing.csv")
     path = tmp_path / "rows.csv"
-    path.write_text("age,city\n39,secret,more\n")
+    path.write_text("age,city\n39,secret,more\n40,b\n")
     with pytest.raises(DpreproError, match="Expected 2 columns") as caught:
         read_columns(path)
     assert "secret" not in str(caught.value)
