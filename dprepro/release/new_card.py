@@ -304,7 +304,7 @@ def _proposed(
                      proposed=("dates", *coded))  # fmt: skip
     if form.sign:
         said = f"its numbers have {form.sign}, which no command takes off: take it out of the file"
-        return Entry("numeric", description=said, proposed=("sign",))
+        return Entry("numeric", missing=bool(coded), description=said, proposed=("sign", *coded))
     kind = "numeric" if form.kind == "numeric" else "categorical"
     return Entry(kind, missing=bool(coded), proposed=coded)
 

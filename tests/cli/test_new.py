@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app
 from dprepro.config import load_config
+from dprepro.data import load
 from dprepro.data.card import load_card
 from dprepro.errors import DpreproError
 from tests.commands import dprepro
@@ -60,6 +61,16 @@ def test_options_say_how_the_file_is_read_and_what_is_used(data: Path) -> None:
     assert (card.format.decimal, card.format.thousands) == (",", ".")
     assert list(card.features or {}) == ["size"]
     assert "complete: binary, target well, 1 features" in dprepro("data", "check", "data.yaml")
+
+
+def test_an_index_without_a_name_is_dropped_and_the_rest_is_loaded(data: Path) -> None:
+    data.write_text(",age,y\n" + "".join(f"{k},{k + 20},{k % 2}\n" for k in range(30)))
+    dprepro("new", "dataset", data, "--target", "y")
+    card = Path("data.yaml")
+    filled = card.read_text().replace("[FILL_IN, FILL_IN]", "[18, 100]")
+    card.write_text(filled.replace("FILL_IN", "the form"))
+    assert "complete: binary, target y, 1 features" in dprepro("data", "check", card)
+    assert load(card).X.columns.tolist() == ["age"]
 
 
 def test_tabs_have_a_name(data: Path) -> None:

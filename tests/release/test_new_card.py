@@ -209,9 +209,11 @@ def test_numbers_with_decimal_commas_may_be_codes(data: Path) -> None:
 
 
 def test_what_no_reader_takes_off_is_said(tmp_path: Path) -> None:
-    text = 'price;share;x;y;odd\n$1;5 %;1,5;2,5;"1,234.5"\n$2;6 %;2,5;3,5;"7,000.5"\n'
+    text = 'price;share;x;y;odd\n$1;5 %;1,5;2,5;"1,234.5"\n;6 %;2,5;3,5;"7,000.5"\n'
     found = of_text(tmp_path, text)
-    assert "its numbers have a currency sign, which no command takes off" in found.text
+    price = line_of(found.text, "  price")
+    assert "{numeric: [FILL_IN, FILL_IN], missing: true}" in price
+    assert "its numbers have a currency sign, which no command takes off" in price
     assert [warning.partition(":")[0] for warning in found.warnings] == [
         "numbers with a currency sign in price",
         "numbers with a percent sign in share",
