@@ -79,6 +79,18 @@ def test_a_wrong_codebook_is_refused_with_its_line(
     assert said in str(caught.value)
 
 
+def test_one_problem_is_one_line_that_begins_with_the_place(tmp_path: Path) -> None:
+    path = written(tmp_path, "name,type", "a,wrong")
+    with pytest.raises(DpreproError) as caught:
+        read_codebook(path)
+    assert str(caught.value).startswith(f"{path}, line 2, type: given 'wrong'")
+    assert "\n" not in str(caught.value)
+    path.write_bytes(b"name,type\n\x81,drop\n\xff")
+    with pytest.raises(DpreproError) as caught:
+        read_codebook(path)
+    assert str(caught.value).startswith(f"{path}: its bytes are not text")
+
+
 def test_a_missing_codebook_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DpreproError, match="cannot be read"):
         read_codebook(tmp_path / "none.csv")
@@ -157,6 +169,7 @@ def test_all_problems_are_in_one_message_with_their_lines(tmp_path: Path) -> Non
         "ward,numeric,0,1",
         "day,date,,",
         "a,drop,,",
+        "b,drop,1,2,3,4,5,6",
     )
     columns = {"a": Form("numeric"), "age": Form("numeric"), "ward": Form("text"),
                "day": Form("text", dates=("%Y-%m-%d",))}  # fmt: skip
@@ -164,7 +177,7 @@ def test_all_problems_are_in_one_message_with_their_lines(tmp_path: Path) -> Non
         read_codebook(path, columns)
     said = str(caught.value)
     for place in (
-        "codebook.csv: 8 places are wrong",
+        "codebook.csv: 9 places are wrong",
         "line 1: unknown column 'colour'",
         "line 2, lower: a number is needed, given 'low'",
         "line 2, upper: a number is needed, given 'high'",
@@ -173,9 +186,10 @@ def test_all_problems_are_in_one_message_with_their_lines(tmp_path: Path) -> Non
         "line 5: 'v*', which matches no column of the file",
         "line 6: 'ward' is numeric, but the file holds text there",
         "line 8: a name is needed, and each only once: 'a', and this one is on line 2",
+        "line 9: more fields than the first line names",
     ):
         assert place in said
-    assert said.count("\n") == 8
+    assert said.count("\n") == 9
 
 
 def test_a_message_does_not_grow_with_the_problems(tmp_path: Path) -> None:

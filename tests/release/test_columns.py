@@ -227,3 +227,23 @@ def test_a_file_of_another_kind_or_of_broken_lines_is_refused(tmp_path: Path) ->
     with pytest.raises(DpreproError, match="Expected 2 columns") as caught:
         read_columns(path)
     assert "secret" not in str(caught.value)
+
+
+def test_rows_of_arff_are_read_if_they_are_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "rows.arff"
+    header = "@relation r\n@attribute age real\n@attribute name string\n@data\n"
+    path.write_text(header + "17,'a, b'\n% a comment\n\n90,?\n")
+    found = read_columns(path, observed=True).rows
+    assert found is not None
+    assert found.to_pydict() == {"age": ["17", "90"], "name": ["a, b", "?"]}
+    path.write_text(header + "{0 17}\n")
+    with pytest.raises(DpreproError, match="sparse ARFF cannot be observed; leave out --observed"):
+        read_columns(path, observed=True)
+    assert list(read_columns(path).forms) == ["age", "name"]
+
+
+def test_names_of_parquet_are_looked_at_as_well(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame([[1, 2]], columns=["12", "b"]).to_parquet(path)
+    with pytest.raises(DpreproError, match="a different name for each column"):
+        read_columns(path)

@@ -431,3 +431,32 @@ def test_a_date_of_the_codebook_gets_the_format_of_the_file(tmp_path: Path) -> N
     path.write_text("day,x\nMay,1\nJune,2\n")
     found = new_card(path, read_columns(path), tmp_path / "c.yaml", Codebook({"day": entry}))
     assert "  day: {numeric: [2014, 2020], date: FILL_IN}" in found.text
+
+
+def test_why_the_domain_is_public_is_to_be_said_where_a_codebook_does_not(data: Path) -> None:
+    codebook = {"age": Entry("numeric", 0, 120), "id": Entry("drop"),
+                "back": Entry("target", categories=("no", "yes"))}  # fmt: skip
+    text = card_of(data, codebook).read_text()
+    assert line_of(text, "domain_note").startswith("domain_note: FILL_IN")  # ward is in no line
+    text = card_of(data, codebook | {"ward": Entry("categorical", categories=("a", "b"))})
+    assert "those of the codebook" in line_of(text.read_text(), "domain_note")
+
+
+def test_two_formats_of_dates_are_named_and_one_is_not(tmp_path: Path) -> None:
+    both = of_text(tmp_path, "day,x\n01/02/2014,1\n03/04/2015,2\n").text
+    assert "are dates or times (%d/%m/%Y and %m/%d/%Y fit); check" in line_of(both, "  day")
+    one = of_text(tmp_path, "day,x\n01/02/2014,1\n13/04/2015,2\n").text
+    assert "are dates or times; check" in line_of(one, "  day")
+
+
+def test_codes_are_proposed_beside_those_that_are_given(tmp_path: Path) -> None:
+    text = "a,b\n1,-98\n-99,5\n7,6\n"
+    found = of_text(tmp_path, text, Choices(missing=("k.A.",))).text
+    assert '\nmissing: ["", "?", NA, NaN, nan, "null", k.A.]\n# missing: [' in found
+    assert "take away the # before `missing` and take away the line above it" in found
+    assert "and take away the line above" not in of_text(tmp_path, text).text
+
+
+def test_observed_numbers_are_read_as_they_are_written(tmp_path: Path) -> None:
+    text = "a;b\n1.500,5;x\n8.900,25;y\n"
+    assert "  a: {numeric: [1000, 9000]}" in of_text(tmp_path, text, observed=True).text
