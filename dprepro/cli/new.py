@@ -27,7 +27,10 @@ def register(app: typer.Typer) -> None:
 
 @new.command()
 def dataset(
-    data: Annotated[Path, typer.Argument(help="A CSV file with a header, or a parquet file.")],
+    data: Annotated[
+        Path,
+        typer.Argument(help="A CSV file with a header (or .csv.gz), an ARFF or a parquet file."),
+    ],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The card to write.", show_default="DATA.yaml"),
@@ -36,34 +39,98 @@ def dataset(
         Path | None,
         typer.Option(
             help="CSV with the columns name, type, lower, upper, categories (between |), missing, "
-            "measured_in, description. Types: numeric, categorical, target, unit, drop."
+            "ordered, date, measured_in, description. Types: numeric, categorical, date, target, "
+            "unit, drop, list, missing. docs/own-data.md describes it."
         ),
     ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column to predict.")
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="Of two classes the one to predict.")
+    ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column that says whose row it is, if several "
+                     "rows can be of one person."),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column that is not used. Repeatable."),
+    ] = None,
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="What stands for a missing value in all columns, such "
+                     "as -99. Repeatable."),
+    ] = None,
+    separator: Annotated[
+        str | None,
+        typer.Option(metavar="MARK", help="What separates the fields of a CSV; `tab` for tabs.",
+                     show_default="found out"),
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option(help="Of a text file, such as utf8 or cp1252.", show_default="found out"),
+    ] = None,
+    decimal: Annotated[
+        str | None,
+        typer.Option(metavar="MARK", help="The decimal mark: . or ,", show_default="found out"),
+    ] = None,
+    thousands: Annotated[
+        str | None,
+        typer.Option(metavar="MARK", help="The mark of thousands: . , ' or a blank.",
+                     show_default="found out"),
+    ] = None,
+    observed: Annotated[
+        bool,
+        typer.Option("--observed", help="For public data only: fill in bounds and categories with "
+                     "values of the rows."),
+    ] = False,
     force: Force = False,
-) -> None:
+) -> None:  # fmt: skip
     """Write the card of a dataset, to be filled in.
 
     Names and types of the columns are read from the file. Bounds, categories and labels are not:
     each is a place to fill in, FILL_IN, with a comment that says what goes there. A codebook fills
-    them. No command uses the card until all are filled in; `dprepro data check` says what is left.
+    them. How values are written is read, too: from it the card proposes lists such as no/yes,
+    dates, decimal commas, codes of missing values, and columns to drop. Its head says what was
+    read from rows. No command uses the card until all is filled in; `dprepro data check` says what
+    is left.
 
-    Example: dprepro new dataset data.csv --output card.yaml
+    Example: dprepro new dataset data.csv --target returned --positive yes --missing -99
     """
-    from dprepro.release.codebook import read_codebook
+    from dprepro.release.codebook import Codebook, missing_codes, read_codebook
     from dprepro.release.columns import read_columns
-    from dprepro.release.new_card import card_name, new_card
+    from dprepro.release.new_card import Choices, card_name, check_format, new_card
     from dprepro.release.scaffold import write_new
     from dprepro.yaml_source import read_yaml
 
+    separator = "\t" if separator in ("tab", "\\t") else separator
+    keys = {"separator": separator, "encoding": encoding, "thousands": thousands}
+    # Numbers with a decimal mark alone are written otherwise than both marks would be.
+    check_format({**keys, "decimal": decimal or ("," if thousands == "." else None)})
     card = output or data.with_name(f"{card_name(data)}.yaml")
-    known = {} if codebook is None else read_codebook(codebook)
-    columns = read_columns(data)
-    write_new({card: new_card(data, columns, card, known)}, force)
+    lacking = tuple(missing or ())
+    columns = read_columns(
+        data,
+        separator=separator,
+        encoding=encoding,
+        missing=(*lacking, *(() if codebook is None else missing_codes(codebook))),
+        observed=observed,
+    )
+    known = Codebook() if codebook is None else read_codebook(codebook, columns.forms)
+    choices = Choices(
+        target=target, unit=unit, positive=positive, drop=tuple(drop or ()), missing=lacking,
+        decimal=decimal, thousands=thousands,
+    )  # fmt: skip
+    written = new_card(data, columns, card, known, choices)
+    write_new({card: written.text}, force)
     left = read_yaml(card, text_only=True).unfilled
+    names = ", ".join(name or '""' for name in columns.forms)
     typer.echo(
-        f"{card}: {len(columns.kinds)} columns. Their names and types were read from the file, and "
-        "count as public from now on; no bound, category or label was taken from it\n"
-        f"Check that these are names, and not the values of a row: {', '.join(columns.kinds)}"
+        f"{card}: {len(columns.forms)} columns. Their names and types were read from the file, and "
+        f"count as public from now on; {_what_was_taken(observed, bool(written.facts))}\n"
+        f"Check that these are names, and not the values of a row: {names}"
     )
     if columns.doubtful:
         typer.echo(
@@ -72,10 +139,32 @@ def dataset(
             "put a line with the names before it, and write the card again",
             err=True,
         )
+    for warning in written.warnings:
+        typer.echo(f"Warning: {warning}", err=True)
+    if observed:
+        typer.echo(
+            f"Warning: {card} holds values of the rows. It is for rows that are public: of private "
+            "rows, the card and every model made with it disclose values, and no epsilon covers "
+            "that. The card still says `private: true`; without --observed no value is taken",
+            err=True,
+        )
     if left:
         typer.echo(f"{len(left)} lines are to be filled in; then: dprepro data check {card}")
-    else:
+    elif codebook is not None:
         typer.echo(f"The codebook filled in all of it. Check it: dprepro data check {card}")
+    else:
+        typer.echo(f"Nothing is left to fill in. Check it: dprepro data check {card}")
+
+
+def _what_was_taken(observed: bool, facts: bool) -> str:
+    if observed:
+        return "bounds and categories were read from the rows"
+    if facts:
+        return (
+            "no bound and no value was taken from it. Proposals follow from how values are "
+            "written; the head of the card says what was read from rows"
+        )
+    return "no bound, category or label was taken from it"
 
 
 @new.command()

@@ -16,11 +16,10 @@ from dprepro.errors import DpreproError
 
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _ATTRIBUTE = re.compile(
-    rf"@attribute\s+(?P<name>{_QUOTED}|[^\s{{]+)\s*(?P<kind>\{{.*|\S+)\s*(?P<rest>.*)",
+    rf"@attribute\s+(?P<name>{_QUOTED}|[^\s{{'\"]+)(?=[\s{{])\s*(?P<kind>\{{.*|\S+)\s*(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _VALUE = re.compile(rf"\s*(?P<value>{_QUOTED}|[^,{{}}]*?)\s*(?P<end>[,}}])")
-_RANGE = re.compile(r"\[\s*([-+.\deE]+)\s*,\s*([-+.\deE]+)\s*\]")
 _DATA = re.compile(
     rb"^[ \t]*@data[ \t]*(?:%[^\r\n]*)?(?:\r\n|\r|\n|\Z)", re.IGNORECASE | re.MULTILINE
 )
@@ -122,12 +121,22 @@ def _attribute(text: str, line: int) -> Attribute:
             f"{', '.join(_KINDS)}, and lists in braces"
         )
     if kind in _NUMERIC:
-        stated = _RANGE.search(found["kind"] + rest.partition("%")[0])
-        bounds = None
-        if stated:
-            bounds = (float(stated[1]), float(stated[2]))
-        return Attribute(name, "number", bounds=bounds)
+        return Attribute(name, "number", bounds=_bounds(found["kind"] + rest, name, line))
     return Attribute(name, "date" if kind == "date" else "text")
+
+
+def _bounds(text: str, name: str, line: int) -> tuple[float, float] | None:
+    """Return the range that is stated after the type of a number; None if none is."""
+    stated = text.partition("%")[0]
+    if "[" not in stated:
+        return None
+    try:
+        low, high = map(float, stated[stated.index("[") + 1 :].rstrip("] \t").split(","))
+    except ValueError:
+        raise DpreproError(
+            f"not valid arff: line {line}: the range of {name!r} is not of two numbers"
+        ) from None
+    return (low, high) if low < high else None
 
 
 def _values(text: str, line: int) -> tuple[str, ...]:

@@ -52,6 +52,7 @@ KIND_OF_SUFFIX: dict[str, FormatKind] = {
     ".data": "csv",
     ".test": "csv",
     ".txt": "csv",
+    ".tsv": "csv",
     ".arff": "arff",
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -322,7 +323,7 @@ class FeatureDomain(Strict):
                 '"%Y-%m-%d" or "%d.%m.%Y %H:%M", or one of a time of day, such as "%H:%M"'
             )
         counts = Counter(text for texts in self.groups.values() for text in texts)
-        counts.update(self.relabel)
+        counts.update(list(self.relabel))
         for text in [text for text, count in counts.items() if count > 1]:
             raise ValueError(f"`relabel` and `groups` say twice what {text!r} is")
         for text, category in self.category_of.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import calendar
+import re
 from datetime import datetime, timezone
 
 _YEAR = ("%Y", "%y", "%c", "%x")
@@ -16,7 +17,7 @@ def is_date_format(text: str) -> bool:
     try:
         written = datetime(2001, 2, 3, 4, 5, 6, tzinfo=timezone.utc).strftime(text)
         datetime.strptime(written, text)
-    except ValueError:
+    except (ValueError, re.error):  # the latter where a directive is there twice
         return False
     return True
 

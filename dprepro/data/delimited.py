@@ -45,7 +45,7 @@ _BOM = codecs.BOM_UTF8
 _WIDE = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
          codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # fmt: skip
 _NEEDS_BOM = ("utf-16", "utf-32")
-_SEP_LINE = re.compile(rb"sep=(.)\r?\n?", re.IGNORECASE)
+_SEP_LINE = re.compile(rb"sep=([,;:|^~\t ])[ \t]*(?:\r\n|\r|\n)", re.IGNORECASE)
 _ADVICE = (
     "say on its card how it is written, such as `format: {encoding: cp1252}` (Windows) or "
     "`format: {encoding: latin-1}`, or save the file as UTF-8 (of Latin-1: "
@@ -374,7 +374,7 @@ class Records:
                         'the line out, or write a missing value as ""'
                     )
                 if len(fields) != width:
-                    raise BadRecordError(_wrong_number(line, len(fields), width))
+                    raise BadRecordError(_wrong_number(line, len(fields), width, self._separator))
                 written.append(self._separator.encode().join(fields) or b'""')
             elif not data.startswith(reader.comment or _LF, place) or reader.comment is None:
                 self._empty_line = self._empty_line or line
@@ -400,10 +400,12 @@ class Records:
             try:
                 piece = self._text.read(least - len(self._rest))
             except _NotTextError as error:
-                line = self._line + _line_ends(self._rest + error.before)
+                line = self._line + _line_ends(self._rest)
                 raise BadRecordError(f"line {line}{error}") from None
             self._ended = not piece
             self._rest += piece
+            if self._text.is_broken:
+                break  # records before what is no text come first
 
     def _header(self) -> list[str]:
         self._skip_sep_line()
@@ -446,7 +448,7 @@ def as_utf8(data: bytes, encoding: str) -> bytes:
         while piece := text.read(max(len(data), 1)):
             read += piece
     except _NotTextError as error:
-        raise BadRecordError(f"line {1 + _line_ends(read + error.before)}{error}") from None
+        raise BadRecordError(f"line {1 + _line_ends(read)}{error}") from None
     return read
 
 
@@ -598,12 +600,9 @@ class _FieldReader:
 
 
 class _NotTextError(Exception):
-    """Bytes are no text; `before` are those of the same piece that are, where that is known."""
+    """The next bytes are no text."""
 
-    def __init__(self, error: UnicodeError, encoding: str, is_exact: bool) -> None:
-        self.before = b""
-        if is_exact and isinstance(error, UnicodeDecodeError):
-            self.before = bytes(error.object[: error.start])
+    def __init__(self, encoding: str, is_exact: bool) -> None:
         super().__init__(
             f"{'' if is_exact else ' or a later one'}: its bytes are not text in the expected "
             f"encoding, {encoding}; {_ADVICE}"
@@ -616,6 +615,7 @@ class _Utf8:
     def __init__(self, stream: BinaryIO, encoding: str) -> None:
         self._stream, self._encoding = stream, encoding
         self._is_begun, self._is_ascii = False, False
+        self._broken: UnicodeDecodeError | None = None
         start = stream.read(4)
         wide = next((name for mark, name in _WIDE.items() if start.startswith(mark)), None)
         name = codecs.lookup(encoding).name
@@ -649,11 +649,24 @@ class _Utf8:
             data = self._start + self._stream.read(size)
             self._start = b""
             try:
+                if self._broken is not None:
+                    raise self._broken
                 text = self._decoded(data, not data)
             except UnicodeError as error:
-                raise _NotTextError(error, self._encoding, self._decoder is None) from None
+                is_exact = self._decoder is None
+                if is_exact and isinstance(error, UnicodeDecodeError) and error.start > 0:
+                    text = bytes(error.object[: error.start])
+                    rest = bytes(error.object[error.start :])
+                    self._broken = UnicodeDecodeError(error.encoding, rest, 0, 1, error.reason)
+                    return text
+                raise _NotTextError(self._encoding, is_exact) from None
             if text or not data:
                 return text
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the next bytes are no text."""
+        return self._broken is not None
 
     def _decoded(self, data: bytes, is_last: bool) -> bytes:
         if self._decoder is not None:
@@ -722,10 +735,13 @@ def _unquoted(written: bytes) -> str:
     return written.decode()
 
 
-def _wrong_number(line: int, found: int, wanted: int) -> str:
+def _wrong_number(line: int, found: int, wanted: int, mark: str) -> str:
     more = ""
     if found == wanted + 1:
-        more = " Row numbers without a name in the first line, as R writes them, are such a field."
+        more = (
+            " If it is so in every line, the first field is a name of the row, as R writes them: "
+            f"put a name before the first one in line 1, such as `row{mark}`, and drop that column"
+        )
     return (
         f"line {line}: Expected {wanted} columns, got {found}. Every line needs as many fields as "
         "there are names; a text with a separator in it needs quotes, and so does a number with a "

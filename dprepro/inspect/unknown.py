@@ -166,7 +166,8 @@ class _Feature:
         )
 
     def _quoted(self, value: Hashable, count: int) -> str:
-        categories = getattr(self._bins.feature, "categories", ())
+        feature = self._bins.feature
+        categories = feature.categories if isinstance(feature, CategoricalFeature) else ()
         meant = _meant(value, categories) if isinstance(value, str) else ""
         advice = f"; did you mean {_shown(meant)}?" if meant else ""
         return f"{_shown(value)} ({count:,}{advice})"

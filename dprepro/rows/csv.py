@@ -126,6 +126,8 @@ class CsvFile:
         return pa.table(typed, schema=wanted)
 
     def _column(self, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+        if column.type == NUMBERS and self._settings.keeps_texts:
+            return column
         if field.type == NUMBERS:
             values = read_numbers(column, field.name, self._marks, self._settings.spelling)
             return pa.chunked_array([pa.array(values)])

@@ -2,11 +2,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from dprepro.data import load
@@ -71,12 +69,9 @@ def test_targets_outside_their_bounds(write_card: WriteCard) -> None:
 
 
 def test_logarithms_of_targets_are_held_against_those_of_the_bounds(write_card: WriteCard) -> None:
-    path = write_card(NUMBERS, without=("positive",))
+    path = write_card({**NUMBERS, "target_transform": "log"}, without=("positive",))
     path.with_name("toy.csv").write_text("x,y\n1,10\n2,9.9\n3,1000.5\n4,1001\n")
-    raw = load(path)
-    write_card({**NUMBERS, "target_transform": "log"}, without=("positive",))
-    logs = np.nextafter(np.log([10, 9.9, 1000.5, 1001]), np.array([0, 0, 9, 9]))
-    described = describe(replace(raw, y=logs), load_card(path), "")
+    described = describe(load(path), load_card(path), "")
     assert (described.target_bounds, described.target_outside) == ([10, 1000.5], 0.5)
 
 

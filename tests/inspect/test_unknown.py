@@ -7,12 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 from dprepro.additive.bins import FeatureBins, numeric_bins
 from dprepro.additive.texts import read_categories
 from dprepro.cli import app
+from dprepro.data.cells import Marks
 from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.errors import DpreproError
 from dprepro.inspect import unknown as counting
@@ -33,7 +35,9 @@ def line_of(bins: FeatureBins, values: list) -> str:
     """Return what is said of one column of rows; empty if it is nothing."""
     column = pd.Series(values, name=bins.feature.name)
     if isinstance(bins.feature, CategoricalFeature):
-        column = read_categories(column.astype("category"), bins.feature, ["", "NA"])
+        stored = pa.chunked_array([pa.array(values)])
+        read = read_categories(stored, bins.feature, Marks(["", "NA"]))
+        column = pd.Series(read, name=column.name)
     unknown = Unknown([bins])
     unknown.count(column.to_frame())
     lines = unknown.lines()
@@ -77,7 +81,7 @@ def test_what_the_model_knows_is_not_mentioned() -> None:
 def test_numbers_that_are_no_category_are_counted_too() -> None:
     assert line_of(categorical("1", "2", missing=False), [1, 3, 3, 4]) == (
         "sex: 3 of 4 rows hold a category that the model does not know (the feature adds 0): "
-        "3 (2), 4 (1)"
+        "'3' (2), '4' (1)"
     )
 
 
