@@ -52,9 +52,11 @@ class Spelling:
         return self.decimal == "." and self.thousands is None
 
     def plain(self, text: str) -> str:
-        """Return a number as Python writes it; any other text as it is."""
-        if self.is_plain or not re.fullmatch(self.pattern, text):
+        """Return a number as Python writes it; of any other text what is no number."""
+        if self.is_plain:
             return text
+        if not re.fullmatch(self.pattern, text):
+            return "" if _PLAIN.fullmatch(text) else text
         return text.replace(self.thousands or "", "").replace(self.decimal, ".")
 
     @property

@@ -255,9 +255,9 @@ class Records:
 
     def _next(self) -> _Block | None:
         """Return the next block of whole records; None at the end."""
-        least = self.block_bytes
+        least, goes_on = self.block_bytes, False
         while True:
-            self._fill(len(self._rest) + least)
+            self._fill(len(self._rest) + least, goes_on)
             if not self._rest:
                 return None
             found, rest = self._records(self._rest, self._line, self._ended)
@@ -275,6 +275,7 @@ class Records:
                     f"line {self._line}: a record that begins here is longer than "
                     f"{MOST_RECORD_BYTES // 2**20} MiB: is a quote in it never closed?"
                 )
+            goes_on = True
             least = max(self.block_bytes, len(self._rest))  # so that the work stays linear
 
     def _records(self, data: bytes, line: int, is_last: bool) -> tuple[_Block | None, bytes]:
@@ -395,24 +396,25 @@ class Records:
             self._rest = self._rest[found.end() :]
             self._line += 1
 
-    def _fill(self, least: int) -> None:
+    def _fill(self, least: int, goes_on: bool = False) -> None:
+        """Read on; what is no text is met where what comes before it is not whole (`goes_on`)."""
         while len(self._rest) < least and not self._ended:
+            if self._text.is_broken and self._rest and not goes_on:
+                return
             try:
                 piece = self._text.read(least - len(self._rest))
             except _NotTextError as error:
                 line = self._line + _line_ends(self._rest)
                 raise BadRecordError(f"line {line}{error}") from None
-            self._ended = not piece
+            self._ended = not piece and not self._text.is_broken
             self._rest += piece
-            if self._text.is_broken:
-                break  # records before what is no text come first
 
     def _header(self) -> list[str]:
         self._skip_sep_line()
-        least = min(self.block_bytes, 2**16)
+        least, goes_on = min(self.block_bytes, 2**16), False
         reader = _FieldReader(self.dialect, self._separator)
         while True:
-            self._fill(least)
+            self._fill(least, goes_on)
             place = 0
             while place < len(self._rest):
                 found = reader.record(self._rest, place, self._line, self._ended)
@@ -431,7 +433,7 @@ class Records:
                     if not self._rest.strip()
                     else "the first line cannot be read"
                 )
-            least = 2 * max(least, len(self._rest))
+            least, goes_on = 2 * max(least, len(self._rest)), True
 
 
 def as_utf8(data: bytes, encoding: str) -> bytes:
@@ -445,7 +447,7 @@ def as_utf8(data: bytes, encoding: str) -> bytes:
     text = _Utf8(io.BytesIO(data), encoding)
     read = b""
     try:
-        while piece := text.read(max(len(data), 1)):
+        while (piece := text.read(max(len(data), 1))) or text.is_broken:
             read += piece
     except _NotTextError as error:
         raise BadRecordError(f"line {1 + _line_ends(read)}{error}") from None
@@ -471,7 +473,7 @@ def line_of(stream: BinaryIO, dialect: Dialect, record: int, first_line: int = 1
             records._line += _line_ends(data[place:stop])
             place = stop
         records._rest = data[place:]
-        if records._ended:
+        if records._ended or (place == 0 and records._text.is_broken):
             return records._line
         records.block_bytes = max(BLOCK_BYTES, 2 * len(records._rest))
 
@@ -654,11 +656,9 @@ class _Utf8:
                 text = self._decoded(data, not data)
             except UnicodeError as error:
                 is_exact = self._decoder is None
-                if is_exact and isinstance(error, UnicodeDecodeError) and error.start > 0:
-                    text = bytes(error.object[: error.start])
-                    rest = bytes(error.object[error.start :])
-                    self._broken = UnicodeDecodeError(error.encoding, rest, 0, 1, error.reason)
-                    return text
+                if is_exact and self._broken is None and isinstance(error, UnicodeDecodeError):
+                    self._broken = error
+                    return bytes(error.object[: error.start])
                 raise _NotTextError(self._encoding, is_exact) from None
             if text or not data:
                 return text
