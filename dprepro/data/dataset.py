@@ -12,7 +12,9 @@ from dprepro.data.domain import Domain, TaskKind
 
 @dataclass(frozen=True, repr=False)
 class Dataset:
-    """A loaded and verified table. Its repr shows no row, and not how many there are.
+    """A loaded and verified table: what stands at one position of X, y and units is one row.
+
+    Its repr shows no row, and not how many there are.
 
     Attributes
     ----------
@@ -39,6 +41,12 @@ class Dataset:
     units
         Whose row each one is, object of shape (n,): texts of the card's `unit`. None if the card
         names none.
+
+    Raises
+    ------
+    ValueError
+        If X, y and units do not have as many rows, or the labels of X are not 0, 1, ..., n - 1: by
+        any others its rows could be put beside those of another table.
     """
 
     name: str
@@ -50,6 +58,16 @@ class Dataset:
     sha256: str
     test: Dataset | None = None
     units: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        units = self.y if self.units is None else self.units
+        whole = pd.RangeIndex(len(self.y))
+        is_plain = isinstance(self.X.index, pd.RangeIndex) and self.X.index.equals(whole)
+        if not is_plain or len(units) != len(self.y):
+            raise ValueError(
+                f"dataset {self.name!r}: X, y and units are rows by position: give as many of "
+                "each, and X.reset_index(drop=True)"
+            )
 
     def __repr__(self) -> str:
         """Return name, task, number of features and source: notebooks and logs print it."""

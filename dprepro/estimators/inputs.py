@@ -218,7 +218,8 @@ def read_training_rows(
         return Private(_chunked_rows(model, X, y, domain, task))
     if in_chunks and is_collection(X):
         return Private(_collection_rows(model, X, y, domain, task))
-    frame = read_frame(model, X, reset=True)
+    # Labels of rows that a table has align nothing: rows and targets go by position.
+    frame = read_frame(model, X, reset=True).reset_index(drop=True)
     if task == "regression":
         return Private(Rows(frame, read_targets(model, frame, y)))
     model.classes_, labels = read_labels(model, frame, y, domain)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -20,6 +21,7 @@ from filelock import FileLock
 
 from dprepro.data import load
 from dprepro.data.card import load_card
+from dprepro.data.dataset import Dataset
 from dprepro.data.loading import UnavailableError, load_by, verify_all
 from dprepro.data.verify import values_digest
 from dprepro.errors import DpreproError
@@ -455,3 +457,20 @@ def test_a_nested_column_of_parquet_can_be_dropped_where_rows_are_not_compared(
             load(card)
         return
     assert list(load(card).X) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"y": np.zeros(2)},
+        {"units": np.array(["a", "b"], dtype=object)},
+        {"X": pd.DataFrame({"a": [1.0, 2, 3]}, index=[2, 1, 0])},
+        {"X": pd.DataFrame({"a": [1.0, 2, 3]}, index=[0, 1, 3])},
+    ],
+)
+def test_a_dataset_cannot_hold_rows_that_are_taken_apart(changes: dict[str, Any]) -> None:
+    whole = {"X": pd.DataFrame({"a": [1.0, 2, 3]}), "y": np.zeros(3), "units": None}
+    fixed = {"name": "t", "task": "regression", "domain": None, "source": "", "sha256": ""}
+    assert Dataset(**{**fixed, **whole}).X.shape == (3, 1)
+    with pytest.raises(ValueError, match="rows by position"):
+        Dataset(**{**fixed, **whole, **changes})
