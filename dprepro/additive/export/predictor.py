@@ -145,7 +145,7 @@ def lines(model, path):  # type: ignore[no-untyped-def]
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123
             rows = records(file)
-            columns = next(rows, (1, None))[1]
+            _, columns = next(rows, (1, ()))
             names = header(model, columns)
             for line, fields in rows:
                 try:
