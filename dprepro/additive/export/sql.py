@@ -25,7 +25,7 @@ _COMMENT = """\
 -- Predictions of an additive model that `dprepro export` wrote. Numbers are IEEE doubles.
 -- Missing is NULL, NaN, or one of the texts that stand for it. Columns may have any type. Where the
 -- model wants a number, and a row has a text that is none, or an infinite value, DuckDB and
--- PostgreSQL end with an error that names the column; SQLite has none, and predicts NULL.
+-- PostgreSQL end with an error; SQLite has none, and predicts NULL.
 -- The slashes and stars are no mistake: SQLite does not nest comments and so reads the first of two
 -- ways to write a thing, the other databases nest them and read the second.
 """
@@ -119,12 +119,12 @@ def to_sql(model: AdditiveModel, table: str, missing: Collection[str] = MISSING_
         )
         odds = f"scored.{sum_name}"
         negative, positive = map(_text, known.labels)
-        # Either way the argument of EXP is not positive, so that it cannot overflow.
+        # Either way the argument of EXP is not positive, so that it cannot overflow, nor NULL.
         made = [
             f"CASE WHEN {odds} > 0 THEN {positive} WHEN {odds} <= 0 THEN {negative} END "
             f"AS {prediction}",
             f"CASE WHEN {odds} >= 0 THEN 1e0 / (1e0 + EXP(-{odds}))\n"
-            f" ELSE EXP({odds}) / (1e0 + EXP({odds})) END AS {probability}",
+            f" WHEN {odds} < 0 THEN EXP({odds}) / (1e0 + EXP({odds})) END AS {probability}",
         ]
     columns = ",\n".join([*made, "scored.*"])
     constants = _CONSTANTS
@@ -231,6 +231,11 @@ def _categorical(term: CategoricalTerm) -> str:
         if not isinf(n)
     ]
     of_numbers = _case(numbers, other, number) if numbers else other
+    infinite = "".join(
+        f"WHEN LOWER({text}) IN ('{sign}inf', '{sign}infinity') THEN {_number(value)} "
+        for n, value in term.numbers.items()
+        for sign in (["-" if n < 0 else ""] if isinf(n) else [])
+    )
     false, true = map(_number, term.booleans)
     values = {**dict.fromkeys(term.missing_texts, term.missing), **term.values}
     texts = [f"WHEN {_text(text)} THEN {_number(value)}" for text, value in values.items()]
@@ -245,7 +250,7 @@ def _categorical(term: CategoricalTerm) -> str:
         [
             f"WHEN {text} IS NULL THEN {missing}",
             f"WHEN b.numbers LIKE '%,' || {kind} || ',%' THEN CASE "
-            f"WHEN LOWER({text}) IN ('nan', '-nan') THEN {missing} ELSE {of_numbers} END",
+            f"WHEN LOWER({text}) IN ('nan', '-nan') THEN {missing} {infinite}ELSE {of_numbers} END",
             f"WHEN {kind} = 'boolean' THEN CASE {text} WHEN 'true' THEN {true} ELSE {false} END",
         ],
         _case(texts, otherwise, f"{text} {_EXACTLY}") if texts else otherwise,
