@@ -145,8 +145,8 @@ def lines(model, path):  # type: ignore[no-untyped-def]
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123
             rows = records(file)
-            _, columns = next(rows, (1, ()))
-            names = header(model, columns)
+            line, columns = next(rows, (1, ()))
+            names = header(model, columns, line)
             for line, fields in rows:
                 try:
                     if len(fields) != len(columns):
@@ -217,19 +217,21 @@ def line_of_quote(texts):  # type: ignore[no-untyped-def]
     return opened
 
 
-def header(model, columns):  # type: ignore[no-untyped-def]
+def header(model, columns, line):  # type: ignore[no-untyped-def]
     """Return the names of what is written, if a CSV has the columns that the model needs."""
     if not columns:
         raise ValueError("line 1 is empty: it must name the columns")
     for feature in model["features"]:
         if columns.count(feature["name"]) > 1:
             name = feature["name"]
-            raise ValueError(f"line 1: column {name!r} is there more than once; rename the others")
+            raise ValueError(
+                f"line {line}: column {name!r} is there more than once; rename the others"
+            )
     try:
         return list(predict(model, dict.fromkeys(columns)))
     except ValueError as error:
         advice = "the first line must name the columns, with commas between them"
-        raise ValueError(f"line 1: {error}; {advice}") from None
+        raise ValueError(f"line {line}: {error}; {advice}") from None
 
 
 def main(model):  # type: ignore[no-untyped-def]

@@ -62,6 +62,9 @@ _TYPE_OF = _either("TYPEOF", "PG_TYPEOF")
 _AS_STORED = _either("COALESCE", "CONCAT")
 """A function that gives a column as it is in SQLite, where texts lose digits, and else as text."""
 
+# All rows, in words that keep a database from computing the sum anew wherever it is used.
+_ONCE = "LIMIT " + _either("-1 OFFSET 0", "ALL")
+
 # A text that equals another only by its characters, whatever the column says of its collation.
 _EXACTLY = _either("COLLATE BINARY", 'COLLATE "C"')
 _CODES = sorted(map(ord, BLANKS))
@@ -135,7 +138,7 @@ def to_sql(model: AdditiveModel, table: str, missing: Collection[str] = MISSING_
     query = (
         f"{_COMMENT}{_LONG_NAMES if alike else ''}SELECT {columns}\n"
         f"FROM (SELECT {score} AS {sum_name},\nt.*\n"
-        f"FROM {_name(table)} AS t CROSS JOIN {constants}) AS scored\n"
+        f"FROM {_name(table)} AS t CROSS JOIN {constants}\n{_ONCE}) AS scored\n"
     )
     return re.sub("\n+", "\n", query)
 
