@@ -18,6 +18,7 @@ MISSING = ("", "?", "NA", "NaN", "nan", "null")
 """Texts that stand for a missing value, where they are no categories. One that reads as a number,
 such as -200, stands for the number, however it is written."""
 
+NUMBERS = (Real, Decimal)
 SPELLINGS = {True: ("true", "t", "yes", "y"), False: ("false", "f", "no", "n")}
 QUOTE_BEHIND_BLANK = re.compile(r'\s+"')
 NUMBER = re.compile(r"[+-]?(\d+(\.\d+)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -28,7 +29,7 @@ def number_of(x):  # type: ignore[no-untyped-def]
     if isinstance(x, str):
         return float(x) if NUMBER.fullmatch(x.strip()) else None
     try:
-        return float(x) if isinstance(x, Real | Decimal) else None
+        return float(x) if isinstance(x, NUMBERS) else None
     except (OverflowError, ValueError):
         return None
 
@@ -60,7 +61,7 @@ def category_of(names, x):  # type: ignore[no-untyped-def]
     if isinstance(x, bool) and str(x) not in names:
         found = [k for k, name in enumerate(names) if name.strip().lower() in SPELLINGS[x]]
         return found[0] if len(found) == 1 else None
-    if isinstance(x, Real | Decimal) and not isinstance(x, bool):
+    if isinstance(x, NUMBERS) and not isinstance(x, bool):
         return next((k for k, name in enumerate(names) if reads_as(name, number_of(x))), None)
     text = as_compared(names, x)
     return names.index(text) if text in names else None
@@ -156,7 +157,7 @@ def lines(model, path):  # type: ignore[no-untyped-def]
                         )
                     if any(map(QUOTE_BEHIND_BLANK.match, fields)):
                         raise ValueError("there is a blank before a quote: remove the blank")
-                    said = predict(model, dict(zip(columns, fields, strict=True)))
+                    said = predict(model, dict(zip(columns, fields)))  # noqa: B905
                 except ValueError as error:
                     raise ValueError(f"line {line}: {error}") from None
                 if names:
