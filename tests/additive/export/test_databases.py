@@ -171,6 +171,17 @@ def test_a_number_is_read_whatever_the_type_of_a_column(
     np.testing.assert_allclose(said(database, model, kind, values), expected, rtol=0, atol=1e-12)
 
 
+def test_a_number_of_four_bytes_is_not_what_it_is_printed_as(
+    database: Database, folder: Path
+) -> None:
+    """0.1 and 0.7 of four bytes are a little more, and a little less."""
+    values = [float(np.float32(0.1)), float(np.float32(0.7))]
+    for model in (numeric([0.1, values[0], 0.7]), categorical(["0.1", repr(values[0])])):
+        expected = predicted(model, "real", values, folder)
+        assert said(database, model, "real", values) == expected
+        assert expected != in_python(model, [0.1, 0.7])
+
+
 REFUSED = [
     "abc", "inf", "-Infinity", "1,5", "5.", "5.e3", "1e", "0x10", "1_000", "+-1", "1 2", "-nan",
     "1.2.3", "12abc", "true", "1e999", "\u0661", "--", "%",
