@@ -276,9 +276,7 @@ def _is_negative_nan(text: str, kind: str) -> str:
 
 def _has_stored_number(kind: str) -> str:
     """Return whether `_stored_number` is the number: text says no more, or something else."""
-    return (
-        f"{kind} IN ('real', {_either(chr(39) + 'integer' + chr(39), chr(39) + 'float' + chr(39))})"
-    )
+    return f"{kind} IN ('real', {_FOUR_BYTES})"
 
 
 def _stored_number(column: str) -> str:
