@@ -1,7 +1,8 @@
 """How the texts of new rows are read, in predictions and in all exports of a model.
 
 A card's rules for the rows of a fit are the same: blanks around a text are no part of it, and some
-texts stand for a missing value, unless they are categories themselves.
+texts, the marks, stand for a missing value, unless they are categories themselves. A mark that
+reads as a number stands for this number, however it is written.
 """
 
 from __future__ import annotations
@@ -16,6 +17,17 @@ import pyarrow as pa
 from dprepro.data.cells import Categories, Marks, text_of
 from dprepro.data.columns import distinct
 from dprepro.data.domain import CategoricalFeature
+
+
+def missing_numbers(missing: Collection[str]) -> tuple[float, ...]:
+    """Return the numbers that stand for a missing value: those of `missing` that read as one.
+
+    Examples
+    --------
+    >>> missing_numbers(["", "?", "99.0", "-200"])
+    (-200.0, 99.0)
+    """
+    return tuple(Marks(missing).numbers.tolist())
 
 
 def missing_texts(feature: CategoricalFeature, missing: Collection[str]) -> tuple[str, ...]:

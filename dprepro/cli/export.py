@@ -48,8 +48,10 @@ def export(
     needs nothing but Python; `python FILE new.csv` writes predictions with contributions. interpret
     has no safe file for its models: in Python, `dprepro.load_model(path).to_interpret()` makes one.
 
-    All say what `dprepro predict` says, for missing and unseen values, too. Texts that stand for a
-    missing value are those that a card has by default.
+    All say what `dprepro predict` says, for missing and unseen values, too. Columns of a database
+    may have any type. Texts that stand for a missing value are those that a card has by default.
+    What is no number where the model wants one, or infinite, is an error. SQLite, which has none,
+    gives NULL, and ONNX gives NaN for an infinite number.
 
     Example: dprepro export model.json --to sql --output model.sql --table customers
     """

@@ -20,11 +20,18 @@ import pyarrow.compute as pc
 
 from dprepro.data.columns import convert, distinct, holds, value_type
 from dprepro.data.dates import as_number, in_years
+from dprepro.data.domain import code_of_boolean, codes_of_numbers
 from dprepro.errors import HOW_NUMBERS_LOOK, DpreproError
 
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _PLAIN = re.compile(_NUMBER)
 _NOTHING = re.compile(r"[+-]?nan", re.IGNORECASE)
+
+
+BLANKS = "".join(
+    map(chr, [*range(9, 14), *range(28, 33), 133, 160, 5760, *range(8192, 8203)])
+) + "".join(map(chr, [8232, 8233, 8239, 8287, 12288]))
+"""The characters that are blanks around a text: those that `str.strip` removes."""
 
 
 class CellError(DpreproError):
@@ -90,6 +97,11 @@ class Marks:
         self.texts = frozenset(text.strip() for text in texts)
         read = (number_of(text, spelling) for text in self.texts)
         self.numbers = np.array(sorted({v for v in read if v is not None and math.isfinite(v)}))
+
+    def without(self, names: Collection[str]) -> Marks:
+        """Return the marks that are none of these categories."""
+        kept = self.texts.difference(names)
+        return self if len(kept) == len(self.texts) else Marks(kept, self.spelling)
 
     def have(self, text: str) -> bool:
         """Whether a text stands for a missing value."""
@@ -217,7 +229,7 @@ def _parse(column: pa.ChunkedArray, name: str, marks: Marks, spelling: Spelling)
         else:
             if not np.isinf(values).any():
                 return values
-    texts = pc.utf8_trim_whitespace(column)
+    texts = pc.utf8_trim(column, BLANKS)
     listed = pc.is_in(texts, value_set=pa.array(sorted(marks.texts), pa.string()))
     texts = pc.if_else(listed, None, texts)
     if not spelling.is_plain:
@@ -282,20 +294,26 @@ class Categories:
         self, names: Sequence[str], marks: Marks, relabelled: Mapping[str, str] | None = None
     ) -> None:
         self._position = {name: code for code, name in enumerate(names)}
-        relabelled = relabelled or {}
-        self._position |= {text.strip(): self._position[name] for text, name in relabelled.items()}
-        numbers = ((number_of(text), code) for text, code in self._position.items())
-        self._by_number = {v: c for v, c in reversed([*numbers]) if v is not None and v == v}
-        self.marks = marks
+        relabelled = {text.strip(): name for text, name in (relabelled or {}).items()}
+        self._position |= {text: self._position[name] for text, name in relabelled.items()}
+        listed = [*names, *relabelled]
+        self._by_number = {
+            number: self._position[listed[k]] for number, k in codes_of_numbers(listed).items()
+        }
+        self._by_boolean = {value: code_of_boolean(value, listed) for value in (False, True)}
+        self._listed = listed
+        self.marks = marks.without(listed)
 
     def code_of(self, value: Any) -> int | None:
         """Return the position of a value's category; -1 if it is missing, None if it has none."""
-        code = self._position.get(text_of(value))
-        if code is None and (number := typed_number(value)) is not None:
-            code = self._by_number.get(number)
-        if code is None and self.marks.have_value(value):
-            return -1
-        return code
+        if isinstance(value, bool | np.bool_):
+            k = self._by_boolean[bool(value)]
+            return None if k < 0 else self._position[self._listed[k]]
+        number = typed_number(value)
+        code = None if number is None else self._by_number.get(number)
+        if code is None:
+            code = self._position.get(text_of(value))
+        return -1 if code is None and self.marks.have_value(value) else code
 
 
 def read_categories(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 TOO_FAR = "further apart than a number can say, 1.8e308: choose narrower ones"
 TaskKind = Literal["binary", "multiclass", "regression"]
+_SPELLINGS = {True: ("true", "t", "yes", "y"), False: ("false", "f", "no", "n")}
 
 
 @dataclass(frozen=True)
@@ -154,9 +156,10 @@ def _observe_feature(name: str, column: pd.Series) -> Feature:
 def category_codes(column: pd.Series, categories: Sequence[str]) -> np.ndarray:
     """Return int64 codes of shape (n,): the position in `categories`, -1 for missing or unseen.
 
-    A number gets the first category that reads as the same number: 1 and 1.0 are both "1". Any
-    other value gets the category that equals its text. The code of a row depends only on its own
-    value and on `categories`, whatever values the other rows have.
+    A number gets the first category that reads as the same number: 1 and 1.0 are both "1". A
+    Boolean gets the category of `code_of_boolean`. Any other value gets the category that equals
+    its text. The code of a row depends only on its own value and on `categories`, whatever values
+    the other rows have.
     """
     import pandas as pd
 
@@ -172,13 +175,49 @@ def category_codes(column: pd.Series, categories: Sequence[str]) -> np.ndarray:
     return np.array([*map(find, distinct), -1], dtype=np.int64)[codes]
 
 
+def code_of_boolean(value: bool, categories: Sequence[str]) -> int:
+    """Return the position of the category that a Boolean is, -1 if there is none.
+
+    That is "True" or "False", as Python writes it, if this is a category. Else it is the one
+    category that is a usual spelling of the value: true, t, yes or y, or false, f, no or n, in
+    small or large letters. Two such categories could both be meant, so then there is none.
+
+    Examples
+    --------
+    >>> code_of_boolean(True, ["No", "Yes"]), code_of_boolean(False, ["TRUE", "FALSE"])
+    (1, 1)
+    >>> code_of_boolean(True, ["y", "yes"]), code_of_boolean(True, ["true", "True"])
+    (-1, 1)
+    """
+    if (written := str(bool(value))) in categories:
+        return list(categories).index(written)
+    spellings = _SPELLINGS[bool(value)]
+    found = [code for code, text in enumerate(categories) if text.strip().lower() in spellings]
+    return found[0] if len(found) == 1 else -1
+
+
+def codes_of_numbers(categories: Sequence[str]) -> dict[float, int]:
+    """Return the position of the first category that reads as each number.
+
+    Examples
+    --------
+    >>> codes_of_numbers(["2", "1.0", "1", "many"])
+    {1.0: 1, 2.0: 0}
+    """
+    numbers = [(_as_number(text), code) for code, text in enumerate(categories)]
+    return {number: code for number, code in reversed(numbers) if number == number}
+
+
 def _finder(categories: Sequence[str]) -> Callable[[object], int]:
     by_text = {category: code for code, category in enumerate(categories)}
-    by_number = {_as_number(category): by_text[category] for category in reversed(categories)}
+    by_number = codes_of_numbers(categories)
+    by_boolean = {value: code_of_boolean(value, categories) for value in (False, True)}
 
     def find(value: object) -> int:
+        if isinstance(value, (bool, np.bool_)):
+            return by_boolean[bool(value)]
         # A column of integers turns into floats when a value is missing somewhere.
-        if not isinstance(value, (str, bool)) and isinstance(value, Real):
+        if isinstance(value, (Real, Decimal)):
             return by_number.get(_as_number(value), -1)
         return by_text.get(str(value), -1)
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from dprepro.data.array_formats import GZIP
 from dprepro.data.card_parts import MISSING_TEXTS
-from dprepro.data.cells import PLAIN, CellError, Marks, Spelling, read_numbers
+from dprepro.data.cells import BLANKS, PLAIN, CellError, Marks, Spelling, read_numbers
 from dprepro.data.delimited import (
     COMMAS,
     FIELDS,
@@ -131,7 +131,7 @@ class CsvFile:
         if field.type == NUMBERS:
             values = read_numbers(column, field.name, self._marks, self._settings.spelling)
             return pa.chunked_array([pa.array(values)])
-        return column if self._settings.keeps_texts else pc.utf8_trim_whitespace(column)
+        return column if self._settings.keeps_texts else pc.utf8_trim(column, BLANKS)
 
     @contextmanager
     def _faults(self) -> Iterator[None]:

@@ -1,12 +1,14 @@
 """A row's code of a category depends on its own value and the domain, never on other rows."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprepro.data.domain import CategoricalFeature, Domain, category_codes
+from dprepro.data.domain import CategoricalFeature, Domain, category_codes, code_of_boolean
 
 CATEGORIES = ("b", "1", "True", "2.0", "1.50", "False", "0", "-3", "nan")
 NUMBERS = [0, 1, 1.0, 2, 2.0, 1.5, -3, -0.0, 7, None, float("nan")]
@@ -78,3 +80,22 @@ def test_observed_categories_keep_apart_what_equals_but_reads_differently():
     mixed = pd.DataFrame({"x": pd.Series([1, True, "1", 1.0], dtype=object)})
     domain = Domain.observe(mixed, np.array([0, 1, 0, 1]), "binary")
     assert domain.features == (CategoricalFeature("x", ("1", "1.0", "True")),)
+
+
+@pytest.mark.parametrize(
+    ("categories", "codes"),
+    [
+        (["False", "True"], [1, 0]), (["Yes", "No"], [0, 1]), (["TRUE", "FALSE", "x"], [0, 1]),
+        (["t", "F"], [0, 1]), (["true", "True", "no"], [1, 2]), (["y", "YES", "n"], [-1, 2]),
+        (["1", "0"], [-1, -1]), ([" yes "], [0, -1]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", [bool, object, "boolean", "category"])
+def test_a_boolean_is_the_category_that_spells_it(categories, codes, dtype):
+    assert category_codes(pd.Series([True, False], dtype=dtype), categories).tolist() == codes
+    assert [code_of_boolean(value, categories) for value in (True, False)] == codes
+
+
+def test_a_decimal_is_the_category_of_its_number():
+    column = pd.Series([Decimal("1.00"), Decimal("2"), Decimal("NaN"), "1.00"], dtype=object)
+    assert category_codes(column, ["1", "2.0"]).tolist() == [0, 1, -1, -1]

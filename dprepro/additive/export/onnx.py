@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.additive.export.plain import CategoricalTerm, NumericTerm, PairTerms, free_name, plain
+from dprepro.additive.export.plain import (
+    NO_CELL,
+    CategoricalTerm,
+    NumericTerm,
+    PairTerms,
+    free_name,
+    plain,
+)
 from dprepro.additive.model import AdditiveModel
 from dprepro.data.card_parts import MISSING_TEXTS
 from dprepro.durable import appearing_complete
@@ -24,9 +31,14 @@ def to_onnx(model: AdditiveModel, missing: Collection[str] = MISSING_TEXTS) -> A
 
     Inputs, one for each feature and of its name, (n, 1): double, NaN where missing; or string,
     where the empty string and the texts in `missing` stand for a missing value unless they are
-    categories. Blanks around a text are not ignored. Outputs, (n, 1): classification "log_odds" and
-    "probability" (of the second class), double, and "prediction", string; regression "prediction",
-    double. If a feature has such a name, the output gets a _ more.
+    categories. One of `missing` that reads as a number stands for the number in inputs of numbers,
+    too. ONNX cannot remove blanks around a text, nor tell a number from a text: give texts as the
+    categories are written.
+
+    Outputs, (n, 1): classification "log_odds" and "probability" (of the second class), double, and
+    "prediction", string; regression "prediction", double. If a feature has such a name, the output
+    gets a _ more. A graph cannot refuse a row: where a number is infinite, the outputs are NaN, and
+    "prediction" is the empty string.
 
     Raises
     ------
@@ -95,40 +107,56 @@ class _Graph:
         double, string = self._onnx.TensorProto.DOUBLE, self._onnx.TensorProto.STRING
         if self._model.labels is None:
             if self._model.limits is not None:
-                score = self._node("Clip", [score, *map(self._constant, self._model.limits)])
+                clipped = self._node("Clip", [score, *map(self._constant, self._model.limits)])
+                is_refused = self._node("IsNaN", [score])
+                score = self._node("Where", [is_refused, score, clipped])
             self._output("prediction", self._node("Identity", [score]), double)
             return
         self._output("log_odds", score, double)
         self._output("probability", self._node("Sigmoid", [score]), double)
         is_positive = self._node("Greater", [score, self._constant([[0.0]])])
         code = self._node("Cast", [is_positive], to=self._onnx.TensorProto.INT64)
-        negative, positive = self._model.labels
+        is_refused = self._node("IsNaN", [score])
+        code = self._node("Where", [is_refused, self._constant([[-1]], np.int64), code])
         label = self._node(
             "LabelEncoder", [code], domain="ai.onnx.ml",
-            keys_int64s=[0, 1], values_strings=[negative, positive],
+            keys_int64s=[0, 1], values_strings=list(self._model.labels), default_string="",
         )  # fmt: skip
         self._output("prediction", label, string)
 
-    def _term(self, term: NumericTerm | CategoricalTerm) -> str:
+    def _term(self, term: NumericTerm | CategoricalTerm, infinite: float = np.nan) -> str:
         """Add the nodes of a feature; return the name of its contribution, (n, 1)."""
         if isinstance(term, CategoricalTerm):
             values = {**dict.fromkeys(("", *term.missing_texts), term.missing), **term.values}
             return self._categorical(term.name, values, term.other)
         x = self._input(term.name, self._onnx.TensorProto.DOUBLE)
         is_absent = self._node("IsNaN", [x])
-        absent = self._constant([[len(term.values)]], np.int64)
+        if term.missing_numbers:
+            is_mark = self._node("Equal", [x, self._constant([term.missing_numbers])])
+            is_absent = self._node("Or", [is_absent, self._node("Greater", [
+                self._sum(is_mark), self._constant([[0]], np.int64)
+            ])])  # fmt: skip
         if term.cuts:
-            above = self._node("GreaterOrEqual", [x, self._constant([term.cuts])])
-            ones = self._node("Cast", [above], to=self._onnx.TensorProto.INT64)
-            position = self._node("ReduceSum", [ones, self._constant([1], np.int64)], keepdims=1)
+            position = self._sum(self._node("GreaterOrEqual", [x, self._constant([term.cuts])]))
         else:
             position = self._constant([[0]], np.int64)
+        size = len(term.values)
+        absent, refused = (self._constant([[k]], np.int64) for k in (size, size + 1))
         place = self._node("Where", [is_absent, absent, position])
-        return self._node("Gather", [self._constant([*term.values, term.missing]), place], axis=0)
+        place = self._node("Where", [self._node("IsInf", [x]), refused, place])
+        table = self._constant([*term.values, term.missing, infinite])
+        return self._node("Gather", [table, place], axis=0)
+
+    def _sum(self, flags: str) -> str:
+        """Add nodes that count what is true in each row; return the name of counts, (n, 1)."""
+        ones = self._node("Cast", [flags], to=self._onnx.TensorProto.INT64)
+        return self._node("ReduceSum", [ones, self._constant([1], np.int64)], keepdims=1)
 
     def _pair(self, pair: PairTerms) -> str:
         """Add the nodes of a pair; return the name of its contribution, (n, 1)."""
-        cell = self._node("Add", [self._term(pair.first), self._term(pair.second)])
+        # Where a number is infinite, the term of its own feature makes the score NaN.
+        sides = [self._term(side, NO_CELL) for side in (pair.first, pair.second)]
+        cell = self._node("Add", sides)
         is_none = self._node("Less", [cell, self._constant([[0.0]])])
         number = self._node("Cast", [cell], to=self._onnx.TensorProto.INT64)
         none = self._constant([[len(pair.values)]], np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -11,9 +12,9 @@ import numpy as np
 from dprepro.additive.bins import OTHER, FeatureBins
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.additive.pairs import PairTerm
-from dprepro.additive.texts import ignores_blanks, missing_texts
+from dprepro.additive.texts import ignores_blanks, missing_numbers, missing_texts
 from dprepro.data.card_parts import MISSING_TEXTS
-from dprepro.data.domain import CategoricalFeature
+from dprepro.data.domain import CategoricalFeature, code_of_boolean, codes_of_numbers
 from dprepro.errors import DpreproError
 
 
@@ -21,8 +22,8 @@ from dprepro.errors import DpreproError
 class NumericTerm:
     """The function of a numeric feature: ``values[number of cuts <= x]``, C + 1 of them.
 
-    `missing` is its value where x is missing or, stored as text, one of `missing_texts`. All in log
-    odds or in the unit of the target.
+    `missing` is its value where x is missing, one of `missing_numbers` or, stored as text, one of
+    `missing_texts`. All in log odds or in the unit of the target.
     """
 
     name: str
@@ -30,6 +31,11 @@ class NumericTerm:
     values: tuple[float, ...]
     missing: float
     missing_texts: tuple[str, ...]
+    missing_numbers: tuple[float, ...] = ()
+
+    def at(self, x: float) -> float:
+        """Return the function's value at a number."""
+        return self.missing if x in self.missing_numbers else self.values[bisect(self.cuts, x)]
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,9 @@ class CategoricalTerm:
     """The function of a categorical feature: a value for each category.
 
     `missing` is its value where x is missing or one of `missing_texts`, `other` that of any other
-    text. With `ignores_blanks`, blanks around a text are no part of it.
+    text. With `ignores_blanks`, blanks around a text are no part of it. `numbers` are the values of
+    what is stored as a number, where this is not `other`, and `booleans` those of false and true. A
+    text that is no category, and reads as one of `missing_numbers`, is missing.
     """
 
     name: str
@@ -46,6 +54,9 @@ class CategoricalTerm:
     other: float
     missing_texts: tuple[str, ...]
     ignores_blanks: bool
+    numbers: dict[float, float]
+    booleans: tuple[float, float]
+    missing_numbers: tuple[float, ...] = ()
 
 
 NO_CELL = -(2.0**20)
@@ -119,14 +130,27 @@ def _term(
     if not isinstance(feature, CategoricalFeature):
         cuts = bins.cuts.tolist()
         values_of_bins = tuple(with_none[: len(cuts) + 1])
-        return NumericTerm(name, tuple(cuts), values_of_bins, absent, tuple(missing))
+        marks = tuple(missing)
+        return NumericTerm(name, tuple(cuts), values_of_bins, absent, marks, missing_numbers(marks))
+    categories, marks = feature.categories, missing_texts(feature, missing)
+    of_codes = [with_none[b] for b in bins.groups]
+    other = with_none[bins.labels.index(OTHER) if OTHER in bins.labels else -1]
+    numbers = {
+        **dict.fromkeys(missing_numbers(marks), absent),
+        **{number: of_codes[code] for number, code in codes_of_numbers(categories).items()},
+    }
+    codes = [code_of_boolean(value, categories) for value in (False, True)]
+    false, true = (other if code < 0 else of_codes[code] for code in codes)
     return CategoricalTerm(
         name,
-        {c: with_none[b] for c, b in zip(feature.categories, bins.groups, strict=True)},
+        dict(zip(categories, of_codes, strict=True)),
         absent,
-        with_none[bins.labels.index(OTHER) if OTHER in bins.labels else -1],
-        missing_texts(feature, missing),
+        other,
+        marks,
         ignores_blanks(feature),
+        numbers,
+        (false, true),
+        missing_numbers(marks),
     )
 
 

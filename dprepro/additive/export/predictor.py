@@ -8,41 +8,99 @@ does not fit the model, it raises a ValueError, which quotes no value.
 import csv
 import math
 import os
+import re
 import sys
 from bisect import bisect_right
+from decimal import Decimal
+from numbers import Real
 
 MISSING = ("", "?", "NA", "NaN", "nan", "null")
-"""Texts that stand for a missing value, where they are no categories."""
+"""Texts that stand for a missing value, where they are no categories. One that reads as a number,
+such as -200, stands for the number, however it is written."""
+
+NUMBERS = (Real, Decimal)
+SPELLINGS = {True: ("true", "t", "yes", "y"), False: ("false", "f", "no", "n")}
+QUOTE_BEHIND_BLANK = re.compile(r'\s+"')
+NUMBER = re.compile(r"[+-]?(\d+(\.\d+)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def number_of(x):  # type: ignore[no-untyped-def]
+    """Return the number that a value is, or that a text reads as; None if there is none."""
+    if isinstance(x, str):
+        return float(x) if NUMBER.fullmatch(x.strip()) else None
+    try:
+        return float(x) if isinstance(x, NUMBERS) else None
+    except (OverflowError, ValueError):
+        return None
 
 
 def bin_of(feature, x):  # type: ignore[no-untyped-def]
     """Return the number of the bin that a value lies in; None where there is no such bin."""
-    text = str(x)
-    names = feature.get("categories", [])
-    if all(name == name.strip() for name in names):
-        text = text.strip()
-    if x is None or x != x or (text in MISSING and text not in names):
+    if hasattr(x, "item"):  # a number of NumPy's
+        x = x.item()
+    if x is None or x != x:
         return feature["missing_bin"]
     if feature["kind"] == "numeric":
         return numeric_bin(feature, x)
-    if text in names:
-        return feature["groups"][names.index(text)]
+    names = feature["categories"]
+    position = category_of(names, x)
+    if position is not None:
+        return feature["groups"][position]
+    marks = [mark for mark in MISSING if mark not in names]
+    text = as_compared(names, x)
+    if not isinstance(x, bool) and (text in marks or number_of(x) in numbers_in(marks)):
+        return feature["missing_bin"]
     return feature["labels"].index("(other)") if "(other)" in feature["labels"] else None
+
+
+def category_of(names, x):  # type: ignore[no-untyped-def]
+    """Return the position of the category that a value is; None if it is none of them.
+
+    A number is the first that reads as this number, and a Boolean the only one that spells it.
+    """
+    if isinstance(x, bool) and str(x) not in names:
+        found = [k for k, name in enumerate(names) if name.strip().lower() in SPELLINGS[x]]
+        return found[0] if len(found) == 1 else None
+    if isinstance(x, NUMBERS) and not isinstance(x, bool):
+        return next((k for k, name in enumerate(names) if reads_as(name, number_of(x))), None)
+    text = as_compared(names, x)
+    return names.index(text) if text in names else None
+
+
+def as_compared(names, x):  # type: ignore[no-untyped-def]
+    """Return a text without blanks around it, unless a category has some."""
+    ignores_blanks = all(name == name.strip() for name in names)
+    return str(x).strip() if ignores_blanks else str(x)
+
+
+def reads_as(name, number):  # type: ignore[no-untyped-def]
+    """Return whether a category reads as a number."""
+    try:
+        return float(name) == number
+    except ValueError:
+        return False
+
+
+def numbers_in(marks):  # type: ignore[no-untyped-def]
+    """Return the numbers among the texts that stand for a missing value."""
+    return [number for number in map(number_of, marks) if number is not None]
 
 
 def numeric_bin(feature, x):  # type: ignore[no-untyped-def]
     """Return the number of the bin of a number, or of a text that reads as one."""
-    try:
-        number = float(x)
-    except (OverflowError, TypeError, ValueError):
-        number = math.inf
-    if math.isinf(number):
+    if isinstance(x, str) and (x.strip() in MISSING or x.strip().lower() == "nan"):
+        return feature["missing_bin"]
+    number = number_of(x)
+    if number is None or math.isinf(number):
         name = feature["name"]
         raise ValueError(
-            f"column {name!r} is to hold numbers, but holds text or an infinite value. Missing is "
-            f"an empty field, or one of: {', '.join(filter(None, MISSING))}"
+            f"column {name!r} is to hold numbers, but holds text or an infinite value. A number "
+            "has digits and a decimal point, no comma and no unit. Missing is an empty field, or "
+            f"one of: {', '.join(filter(None, MISSING))}"
         )
-    return bisect_right(feature["cuts"], number) if number == number else feature["missing_bin"]
+    if number in numbers_in(MISSING):
+        return feature["missing_bin"]
+    return bisect_right(feature["cuts"], number)
 
 
 def predict(model, row):  # type: ignore[no-untyped-def]
@@ -87,18 +145,21 @@ def lines(model, path):  # type: ignore[no-untyped-def]
     """
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123
-            rows = csv.DictReader(file)
-            names = header(model, rows.fieldnames)
-            for row in rows:
+            rows = records(file)
+            line, columns = next(rows, (1, ()))
+            names = header(model, columns, line)
+            for line, fields in rows:
                 try:
-                    if None in row or None in row.values():
+                    if len(fields) != len(columns):
                         raise ValueError(
                             "the number of fields is not that of the first line; a text with a "
                             "comma needs quotes"
                         )
-                    said = predict(model, row)
+                    if any(map(QUOTE_BEHIND_BLANK.match, fields)):
+                        raise ValueError("there is a blank before a quote: remove the blank")
+                    said = predict(model, dict(zip(columns, fields)))  # noqa: B905
                 except ValueError as error:
-                    raise ValueError(f"line {rows.line_num}: {error}") from None
+                    raise ValueError(f"line {line}: {error}") from None
                 if names:
                     yield names
                     names = None
@@ -107,23 +168,71 @@ def lines(model, path):  # type: ignore[no-untyped-def]
                 yield names
     except UnicodeDecodeError:
         raise ValueError("its bytes are not text in UTF-8; save it as UTF-8") from None
-    except csv.Error:
-        raise ValueError(f"line {rows.reader.line_num}: cannot be read as CSV") from None
 
 
-def header(model, columns):  # type: ignore[no-untyped-def]
+def records(file):  # type: ignore[no-untyped-def]
+    """Yield the records of a CSV that are not empty: the number of the first line, the fields."""
+    read = []
+
+    def noted():  # type: ignore[no-untyped-def]
+        for text in file:
+            read.append(text)
+            yield text
+
+    reader = csv.reader(noted(), strict=True)
+    done = 0
+    try:
+        for fields in reader:
+            if fields:
+                yield done + 1, fields
+            done = reader.line_num
+            read.clear()
+    except csv.Error as error:
+        line, problem = reader.line_num, "cannot be read as CSV"
+        opened = line_of_quote(read)
+        if "expected after" in str(error):
+            problem = "a text goes on behind its closing quote; within a text, write quotes twice"
+        elif opened is not None:
+            line = done + 1 + opened
+            problem = (
+                "a quote is opened and not closed, or only very far behind; close it, or leave it "
+                "out"
+            )
+        raise ValueError(f"line {line}: {problem}") from None
+
+
+def line_of_quote(texts):  # type: ignore[no-untyped-def]
+    """Return the position of the line with the quote that is open at the end; None if none is."""
+    opened = closed = None
+    before = ","
+    for k, text in enumerate(texts):
+        for sign in text:
+            if sign != '"':
+                before = sign
+            elif opened is not None:
+                opened, closed, before = None, opened, "closed"
+            elif before == "closed":  # two quotes are one of the text that goes on
+                opened = closed
+            elif before in ",\r\n":
+                opened = k
+    return opened
+
+
+def header(model, columns, line):  # type: ignore[no-untyped-def]
     """Return the names of what is written, if a CSV has the columns that the model needs."""
     if not columns:
         raise ValueError("line 1 is empty: it must name the columns")
     for feature in model["features"]:
         if columns.count(feature["name"]) > 1:
             name = feature["name"]
-            raise ValueError(f"line 1: column {name!r} is there more than once; rename the others")
+            raise ValueError(
+                f"line {line}: column {name!r} is there more than once; rename the others"
+            )
     try:
         return list(predict(model, dict.fromkeys(columns)))
     except ValueError as error:
         advice = "the first line must name the columns, with commas between them"
-        raise ValueError(f"line 1: {error}; {advice}") from None
+        raise ValueError(f"line {line}: {error}; {advice}") from None
 
 
 def main(model):  # type: ignore[no-untyped-def]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +12,17 @@ import pytest
 
 from dprepro.additive.export.onnx import free_prefix, save_onnx, to_onnx
 from dprepro.additive.model import AdditiveModel
+from dprepro.data.card_parts import MISSING_TEXTS
 from dprepro.errors import DpreproError
 from tests.additive import small
 
 
-def answers(model: AdditiveModel, X: pd.DataFrame) -> dict[str, np.ndarray]:
+def answers(
+    model: AdditiveModel, X: pd.DataFrame, missing: Collection[str] = MISSING_TEXTS
+) -> dict[str, np.ndarray]:
     pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
-    session = runtime.InferenceSession(to_onnx(model).SerializeToString())
+    session = runtime.InferenceSession(to_onnx(model, missing).SerializeToString())
     inputs = {
         name: (
             X[[name]].fillna("").to_numpy(dtype=object)
@@ -81,3 +85,25 @@ def test_without_onnx_the_message_says_what_to_install(
     with pytest.raises(DpreproError, match=r"pip install 'dprepro\[onnx\]'"):
         save_onnx(small.model(), tmp_path / "m.onnx")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("more", [{}, small.PAIRS], ids=["features", "pairs"])
+@pytest.mark.parametrize("task", ["binary", "regression"])
+def test_an_infinite_number_gives_no_prediction(task: str, more: dict) -> None:
+    """`dprepro predict` refuses it, which a graph cannot."""
+    X = small.rows(4).assign(age=[np.inf, 30.0, -np.inf, np.nan])
+    model = small.model(task, **more)
+    said = answers(model, X)
+    refused = [True, False, True, False]
+    for name in said:
+        if name == "prediction" and task == "binary":
+            assert [text == "" for text in said[name]] == refused
+        else:
+            assert np.isnan(said[name]).tolist() == refused
+
+
+def test_a_number_can_stand_for_a_missing_value() -> None:
+    X = small.rows(4).assign(age=[-200.0, 30.0, np.nan, 98.0])
+    expected = small.model().decision_function(X.assign(age=[np.nan, 30.0, np.nan, np.nan]))
+    said = answers(small.model(), X, ["-200.0", "98"])["log_odds"]
+    np.testing.assert_allclose(said, expected, rtol=0, atol=1e-12)

@@ -109,6 +109,14 @@ ROW = "1,2,3,Bonn,a\n"
         (f"{HEADER}1,2,3,secret\n", "line 2: the number of fields is not that of the first line"),
         (f"{HEADER}1,2,3,secret,a,b\n", "line 2: the number of fields is not that of the first"),
         (f"{HEADER}1,2,3,{'secret' * 50_000},a\n", "line 2: cannot be read as CSV"),
+        (f'{HEADER}\n1,2,3,"secret,a\n{ROW}', "line 3: a quote is opened and not closed"),
+        (f'{HEADER}1,2,3,"se\n""cret","b\n""a\n""', "line 3: a quote is opened and not closed"),
+        (f'{HEADER}1,2,3,a""b,"secret\n{ROW * 9000}', "line 2: a quote is opened and not closed"),
+        (f'{HEADER}1,2,3,"secret"x,a\n', "line 2: a text goes on behind its closing quote"),
+        (f'{HEADER}1,2,3, "secret",a\n', "line 2: there is a blank before a quote"),
+        (f"{HEADER}1,5.,3,Bonn,a\n", "line 2: column 'hours' is to hold numbers, but holds te"),
+        (f"{HEADER}1,1_0,3,Bonn,a\n", "line 2: column 'hours' is to hold numbers, but holds te"),
+        ("\n\nhours\n1\n", "line 3: there is no column 'age', which the model needs"),
         (b"\x89PNG\r\n\x1a\n\xff\xfe", "its bytes are not text in UTF-8; save it as UTF-8"),
         ("", "line 1 is empty: it must name the columns"),
     ],
@@ -148,6 +156,21 @@ def test_what_is_no_number_by_another_spelling_is_missing(tmp_path: Path) -> Non
         [sys.executable, "-I", "-S", "model.py", "new.csv"], cwd=tmp_path, text=True
     ).splitlines()
     assert said[1] == said[2]
+
+
+def test_a_csv_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
+    """A byte order mark, line breaks of Windows, quotes and line breaks within texts, blanks."""
+    names = [*small.TOWNS[:3], 'say "hi"\r\nthere']
+    town = small.categorical("town", [0, 1, 2, 1], ["p", "q", "r"], 1) | {"categories": names}
+    model = small.model(features=[small.FEATURES[0], town])
+    rows = ['"40",Bonn', " 40\t,\u00a0Bonn ", '\t?,"say ""hi""\r\nthere"', ",\t?"]
+    content = "\ufeffage,town\r\n" + "".join(f"{row}\r\n" for row in rows)
+    (tmp_path / "new.csv").write_bytes(content.encode())
+    (tmp_path / "model.py").write_text(to_python(model), encoding="utf-8")
+    command = [sys.executable, "-I", "-S", "model.py", "new.csv"]
+    said = subprocess.check_output(command, cwd=tmp_path, text=True).splitlines()
+    assert said[1] == said[2]
+    assert said[3] == said[4] != said[1]
 
 
 def test_a_closed_pipe_is_one_line(tmp_path: Path) -> None:
