@@ -32,7 +32,8 @@ def read(
 
 def test_texts_for_missing_values_are_missing_unless_they_are_categories() -> None:
     assert read(["a", "?", "NA", None, " a", ""], "a", "NA") == ["a", None, "NA", None, "a", None]
-    assert read(["\t?", "\u00a0 NA", "-9.0", "-9"], "a", "-9") == [None, None, None, "-9"]
+    assert read(["\t?", "\u00a0 NA", "-9.0", "-9"], "a") == [None] * 4
+    assert read(["-9.0", "-9"], "a", "-9") == ["-9.0", "-9"]  # a category is no mark
     assert missing_texts(CategoricalFeature("c", ("NA",)), MISSING) == ("", "?", "-9")
 
 

@@ -47,9 +47,10 @@ def test_codes_for_missing_values_are_values(values: list[Any]) -> None:
 
 
 def test_a_code_is_a_category_where_the_card_lists_it() -> None:
-    values = column(["99", "099", "-200.0", "a ", None, "\u2003?"])
+    values = column(["99", "-200.0", "a ", None, "\u2003?"])
     found = read_categories(values, "x", ["a", "99"], MARKS)
-    assert found.codes.tolist() == [1, -1, -1, 0, -1, -1]
+    assert found.codes.tolist() == [1, -1, 0, -1, -1]
+    assert read_categories(column(["099", "a"]), "x", ["a"], MARKS).codes.tolist() == [-1, 0]
     whole = read_categories(column([99, 1, -200]), "x", ["1", "99"], MARKS)
     assert whole.codes.tolist() == [1, 0, -1]
 
