@@ -9,7 +9,12 @@ from pathlib import Path
 DEBUG_VARIABLE = "DPREPRO_DEBUG"
 """If set, every error is printed to the terminal with its full text and traceback."""
 
-HOW_NUMBERS_LOOK = "A number has digits and a decimal point, no comma and no unit"
+NUMBERS_LOOK = "A number has digits and a decimal point, no comma and no unit"
+
+HOW_NUMBERS_LOOK = (
+    f"{NUMBERS_LOOK}. To find the rows, sort the column in a spreadsheet: text stands before or "
+    "after all numbers"
+)
 """What to do about a column of numbers in which there is text; no value of a row is quoted."""
 
 _PACKAGE = Path(__file__).parent

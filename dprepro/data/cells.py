@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from dprepro.data.columns import convert, distinct, holds, value_type
 from dprepro.data.dates import as_number, in_years
 from dprepro.data.domain import code_of_boolean, codes_of_numbers
-from dprepro.errors import HOW_NUMBERS_LOOK, DpreproError
+from dprepro.errors import NUMBERS_LOOK, DpreproError
 
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _PLAIN = re.compile(_NUMBER)
@@ -209,7 +209,7 @@ def _not_numeric(name: str, marks: Marks) -> str:
     return (
         f"column {name!r} is to hold numbers, but holds text. Missing is an empty field"
         f"{f', or one of: {listed}' if listed else ''}; if the text stands for a missing value, "
-        f"too, list it on the card under `missing`. {HOW_NUMBERS_LOOK}"
+        f"too, list it on the card under `missing`. {NUMBERS_LOOK}"
     )
 
 

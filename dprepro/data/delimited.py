@@ -28,6 +28,9 @@ from dprepro.errors import DpreproError
 BLOCK_BYTES = 2**20
 """Bytes that are parsed at a time, or one record if that is longer."""
 
+THREADED_BYTES = 8 * BLOCK_BYTES
+"""Blocks beyond it are parsed by several threads."""
+
 MOST_RECORD_BYTES = 2**28
 """Of one record: a quote that is never closed must not fill the memory."""
 
@@ -196,7 +199,9 @@ class Records:
     ) -> pa.Table:
         texts = {k: FIELDS if kind == NUMBERS else kind for k, kind in wanted.items()}
         # In parts of it, of which several can be parsed at a time; a record may be longer than one.
-        for part in (BLOCK_BYTES, None) if use_threads else (None,):
+        # A process that ends while Arrow still starts threads is aborted: little needs none.
+        is_large = use_threads and len(block.data) > THREADED_BYTES
+        for part in (BLOCK_BYTES, None) if is_large else (None,):
             for types in (wanted, texts) if texts != wanted else (wanted,):
                 with suppress(pa.ArrowInvalid):
                     table = self._arrow(block, types, missing, part)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from dprepro.data.card_parts import Format
+from dprepro.data.delimited import THREADED_BYTES
 from dprepro.data.feature_names import one_line
 from dprepro.errors import DpreproError
 
@@ -35,7 +36,8 @@ def read_parquet(
         file = pa.parquet.ParquetFile(pa.BufferReader(data))
         # Before rows are read: a command that ends while Arrow still starts its threads is aborted.
         _refuse_nested(file.schema_arrow, kinds)
-        table = file.read() if counts_agree(file.metadata) else None
+        is_large = len(data) > THREADED_BYTES
+        table = file.read(use_threads=is_large) if counts_agree(file.metadata) else None
     except pa.ArrowInvalid as error:
         if "UTF8" not in str(error):
             raise

@@ -16,7 +16,7 @@ from dprepro.data.card_parts import Format
 from dprepro.data.cells import Marks, NotNumericError, read_numbers
 from dprepro.data.columns import holds
 from dprepro.data.formats import extract_member, read_table
-from dprepro.errors import HOW_NUMBERS_LOOK, DpreproError
+from dprepro.errors import NUMBERS_LOOK, DpreproError
 
 MISSING = ["", "?", "NA"]
 
@@ -137,7 +137,7 @@ def test_every_float_is_read_to_the_last_bit() -> None:
         (
             b"a,b\n1,2\nten,3\n",
             {"a": "numeric"},
-            "list it on the card under `missing`. " + HOW_NUMBERS_LOOK,
+            "list it on the card under `missing`. " + NUMBERS_LOOK,
         ),
         (b"a,b\n1,2\n3\n", {}, "line 3: Expected 2 columns, got 1"),
         (b"", {}, "the file is empty: its first line should name the columns"),
