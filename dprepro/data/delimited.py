@@ -42,7 +42,7 @@ _BOM = codecs.BOM_UTF8
 _WIDE = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
          codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # fmt: skip
 _NEEDS_BOM = ("utf-16", "utf-32")
-_SEP_LINE = re.compile(rb"sep=(.)\r?\n?", re.IGNORECASE)
+_SEP_LINE = re.compile(rb"sep=([^\"\r\n\0\x80-\xff])(?:\r\n|\r|\n)", re.IGNORECASE)
 _ADVICE = (
     "say on its card how it is written, such as `format: {encoding: cp1252}` (Windows) or "
     "`format: {encoding: latin-1}`, or save the file as UTF-8 (of Latin-1: "
@@ -181,7 +181,8 @@ class Records:
         self, block: _Block, wanted: Mapping[int, pa.DataType], use_threads: bool
     ) -> pa.Table:
         # In parts of it, of which several can be parsed at a time; a record may be longer than one.
-        for part in (BLOCK_BYTES, None) if use_threads else (None,):
+        in_parts = use_threads and not _is_cut_in_crlf(block.data, BLOCK_BYTES)
+        for part in (BLOCK_BYTES, None) if in_parts else (None,):
             with suppress(pa.ArrowInvalid):
                 table = self._arrow(block, wanted, part)
                 if table.num_rows == block.records:
@@ -562,7 +563,9 @@ class _FieldReader:
         stop = plain.end()
         if stop == len(data) and not is_last:
             return None
-        text = plain[0].strip(b" \t")
+        # Blanks are of the text, so that it is the same in a block that needs no thorough reader;
+        # only a mark is known by having none.
+        text = plain[0] if self._dialect.missing is None else plain[0].strip(b" \t")
         if b"\0" in text:
             raise BadRecordError(
                 f"line {line + _line_ends(data[start:place])}: a NUL byte is no text. If the file "
@@ -743,6 +746,16 @@ def _before_crlf(buffer: np.ndarray, ends: np.ndarray, lines: int) -> np.ndarray
     crlf[inner] = (buffer[ends[inner]] == 10) & (buffer[ends[inner] - 1] == 13)
     found[: len(ends)] = crlf
     return found
+
+
+def _is_cut_in_crlf(data: bytes, part: int) -> bool:
+    """Whether a part of so many bytes ends between CR and LF, where Arrow leaves the LF out.
+
+    It takes it for the rest of a line end, also within quotes.
+    """
+    if b"\r\n" not in data:
+        return False
+    return any(data.startswith(b"\r\n", stop - 1) for stop in range(part, len(data), part))
 
 
 def _is_well_formed(buffer: np.ndarray, quotes: np.ndarray, separator: str) -> bool:
