@@ -487,7 +487,9 @@ class _FieldReader:
         if self.comment is not None and data.startswith(self.comment, start):
             return self._line_end(data, start, is_last)
         empty = self._empty.match(data, start)
-        if empty and (empty.end() < len(data) or is_last):
+        if empty:
+            if not empty[1] and not is_last:
+                return None  # what follows the blanks is not known yet
             stop = self._after(data, empty.end(), is_last)
             return None if stop is None else (None, stop)
         fields: list[bytes] = []

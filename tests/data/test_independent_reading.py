@@ -249,3 +249,13 @@ def test_a_line_break_in_quotes_is_whole_wherever_a_part_ends(size: int, cut: in
     text = f'{rows[: size - 8]}2,"{"a" * (8 + cut)}\r\nb"\n3,c\n'
     with in_blocks(size, whole=2**24):
         assert records_of(text)[1] == read_again(text)[1:]
+
+
+@pytest.mark.parametrize("size", range(1, 40))
+def test_an_empty_line_is_no_record_where_a_block_ends(size: int) -> None:
+    text = 'x,y\n# a "comment\n1,"a"\n\n2,"b"\n  \n\r\n3,c\n\n'
+    records = delimited.Records(
+        io.BytesIO(text.encode()), delimited.Dialect(comment="#"), block_bytes=size
+    )
+    parts = records.tables({0: delimited.NUMBER, 1: delimited.TEXT})
+    assert [v for part in parts for v in part["0"].to_pylist()] == ["1", "2", "3"]
