@@ -108,7 +108,8 @@ class CsvFile:
         try:
             values = read_numbers(column, field.name, self._marks, self._settings.spelling)
         except CellError as error:
-            place = "" if error.row is None else f" (first in line {self.line_of(before + error.row)})"
+            line = None if error.row is None else self.line_of(before + error.row)
+            place = "" if line is None else f" (first in line {line})"
             raise TableError(f"{error}{place}") from None
         return pa.chunked_array([pa.array(values, from_pandas=False)])
 

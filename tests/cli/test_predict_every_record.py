@@ -22,10 +22,17 @@ NOTES = ["", " blank ", 'a "quote"', "a,b;c\td", "line\nbreak", "line\r\nbreak",
          "1,Bonn,x,y,yes\n"]  # fmt: skip
 
 
-def table(separator: str, encoding: str, line_end: str, quoting: Any, comment: str | None) -> Written:
+def table(
+    separator: str, encoding: str, line_end: str, quoting: Any, comment: str | None
+) -> Written:
     rows = [
-        [f" {k / 4}".replace(".", ",") if k % 7 else "n/a", CATEGORIES[k % 6], NOTES[k % len(NOTES)],
-         f"w{k}", LABELS[k % 5 == 0]]  # fmt: skip
+        [
+            f" {k / 4}".replace(".", ",") if k % 7 else "n/a",
+            CATEGORIES[k % 6],
+            NOTES[k % len(NOTES)],
+            f"w{k}",
+            LABELS[k % 5 == 0],
+        ]
         for k in range(100)
     ]
     lines = [written_line(row, separator, quoting, line_end) for row in [NAMES, *rows]]
@@ -40,7 +47,8 @@ def table(separator: str, encoding: str, line_end: str, quoting: Any, comment: s
     ("separator", "encoding", "line_end", "quoting", "comment"),
     [
         (";", "utf-8", "\n", csv.QUOTE_MINIMAL, "#!"), (",", "utf-16", "\r\n", csv.QUOTE_ALL, None),
-        ("\t", "cp1252", "\r", csv.QUOTE_MINIMAL, "%"), ("|", "utf-8-sig", "\n", csv.QUOTE_ALL, "%"),
+        ("\t", "cp1252", "\r", csv.QUOTE_MINIMAL, "%"),
+        ("|", "utf-8-sig", "\n", csv.QUOTE_ALL, "%"),
         (" ", "latin-1", "\r\n", csv.QUOTE_MINIMAL, None),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Codes for missing values mean what a few lines of Python say they mean, in files of every kind."""
+"""Codes for missing values mean what a few lines of Python say, in files of every kind."""
 
 from __future__ import annotations
 
@@ -107,11 +107,15 @@ plain_blanks = ["", " ", "\t", "  "]
 
 @often
 @given(
-    cells=st.lists(st.tuples(padded(NUMBERS, plain_blanks), padded(NAMES, plain_blanks)), min_size=1),
+    cells=st.lists(
+        st.tuples(padded(NUMBERS, plain_blanks), padded(NAMES, plain_blanks)), min_size=1
+    ),
     quote=st.sampled_from(["", "'", '"']),
 )
 def test_in_arff(cells: list[tuple[str, str]], quote: str) -> None:
-    header = "@relation t\n@attribute number numeric\n@attribute city string\n@attribute target {no,yes}"
+    header = (
+        "@relation t\n@attribute number numeric\n@attribute city string\n@attribute target {no,yes}"
+    )
     body = "".join(f"{n},{quote}{c}{quote},yes\n" for n, c in cells)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "t.arff")
@@ -174,7 +178,9 @@ def test_in_parquet(data: Any, group: int, rows: int | None) -> None:
 
 
 @pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
-@pytest.mark.parametrize("code", ["-200", "-200.0", '" 099 "', "-2e2", "\xa099.", "\t-200", "?", '""'])
+@pytest.mark.parametrize(
+    "code", ["-200", "-200.0", '" 099 "', "-2e2", "\xa099.", "\t-200", "?", '""']
+)
 def test_a_target_that_is_missing_is_refused_with_its_line(
     tmp_path: Path, task: str, code: str
 ) -> None:

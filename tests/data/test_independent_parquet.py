@@ -86,8 +86,8 @@ def tables(draw: st.DrawFn, rows: int | None = None, kind: str | None = None) ->
         "note": drawn(st.none() | st.text(max_size=3), pa.string()),
         "target": drawn(st.sampled_from(LABELS), draw(st.sampled_from(texts))),
     }
-    for name, column in columns.items():
-        table = table.set_column(table.column_names.index(name), name, column)
+    for name, values_of in columns.items():
+        table = table.set_column(table.column_names.index(name), name, values_of)
     return table
 
 
@@ -132,10 +132,11 @@ def test_every_way_in_reads_the_rows_of_the_file(
         card = card_of(path.parent, {"file": path.name})
         assert loaded(card) == wanted
         carded = CardTable(path, card)
-        found = pd.concat(c.astype(object) for c in carded.chunks(
-            dict.fromkeys(carded.names, "text"), rows))  # fmt: skip
+        parts = carded.chunks(dict.fromkeys(carded.names, "text"), rows)
+        found = pd.concat(part.astype(object) for part in parts)
         labels = [LABELS[code] for code in found["target"]]
-        assert list(zip(column(found["number"]), column(found["city"]), labels)) == wanted
+        columns = (column(found[name]) for name in ("number", "city"))
+        assert list(zip(*columns, labels, strict=True)) == wanted
         domain = public_domain(card)
         assert domain is not None
         model: Any = SimpleNamespace(bins_=[SimpleNamespace(feature=f) for f in domain.features])
@@ -143,8 +144,12 @@ def test_every_way_in_reads_the_rows_of_the_file(
         assert [
             row
             for X, kept in new
-            for row in zip(column(X["number"]), column(X["city"].astype(object)),
-                           kept["target"].to_pylist(), strict=True)  # fmt: skip
+            for row in zip(
+                column(X["number"]),
+                column(X["city"].astype(object)),
+                kept["target"].to_pylist(),
+                strict=True,
+            )
         ] == wanted
         notes = [note for _, kept in new for note in kept["note"].to_pylist()]
         assert notes == table["note"].to_pylist()
@@ -222,7 +227,8 @@ ARRAYS: dict[str, pa.Array] = {
     "fractions in a dictionary": pa.array([1.0, 2.5]).dictionary_encode(),
     "texts like numbers": pa.array(["1.0", "1", "x"]), "all numbers": pa.array(["1.0", "01"]),
     "int": pa.array([1, 2, None]), "float": pa.array([1.0, 2.5, None]),
-    "float16": pa.array(np.array([1, 2.5], np.float16)), "large": pa.array(["a", "b"], pa.large_string()),
+    "float16": pa.array(np.array([1, 2.5], np.float16)),
+    "large": pa.array(["a", "b"], pa.large_string()),
     "nothing": pa.nulls(2),
     "duration": pa.array([1, 2], pa.duration("s")),
 }  # fmt: skip
@@ -255,5 +261,7 @@ def test_a_saved_model_reads_its_own_rows_as_the_fit_did(kind: str, tmp_path: Pa
         for rows in (1, 5, None):
             found = np.concatenate([saved.predict_proba(X) for X, _ in new.chunks(rows)])
             np.testing.assert_array_equal(found, wanted)
-            categories = [v for X, _ in new.chunks(rows) for v in column(X["column"].astype(object))]
+            categories = [
+                v for X, _ in new.chunks(rows) for v in column(X["column"].astype(object))
+            ]
             assert categories == column(data.X["column"].astype(object))

@@ -64,7 +64,7 @@ def filed(table: Written) -> Iterator[Path]:
         yield table.write(Path(folder))
 
 
-sizes = st.sampled_from([1, 3, 17, 64, 2**20])
+sizes = st.sampled_from([1, 3, 17, 64]) | st.just(2**20)
 chunks = st.integers(1, 9) | st.none()
 
 
@@ -166,17 +166,23 @@ def test_a_damaged_file_is_refused_or_read_as_a_strict_reader_does(
         wanted: Any = read_again(text)
     except csv.Error:
         wanted = None
-    try:
-        with in_blocks(size):
-            found = records_of(text)
-    except BadRecordError as error:
-        if "never closed" in str(error) and fault == "truncate":
-            assert str(error).startswith(f"line {opening_line(text)}:")
-        assert re.match(r"line \d+( or a later one)?[: ]|the first line|the file is empty", str(error))
+    with in_blocks(size):
+        found = records_or_refusal(text)
+    if isinstance(found, str):
+        if "never closed" in found and fault == "truncate":
+            assert found.startswith(f"line {opening_line(text)}:")
+        assert re.match(r"line \d+( or a later one)?[: ]|the first line|the file is empty", found)
         assert wanted is None or len({len(row) for row in wanted}) > 1
     else:
         assert wanted is not None
         assert found == ([as_name(name) for name in wanted[0]], wanted[1:])
+
+
+def records_or_refusal(text: str) -> tuple[list[str], list[list[str]]] | str:
+    try:
+        return records_of(text)
+    except BadRecordError as error:
+        return str(error)
 
 
 def records_of(text: str) -> tuple[list[str], list[list[str]]]:
@@ -208,7 +214,10 @@ LONG = "".join(f'line {k}, "quoted"\r\nand a row-like 1,Bonn,x,me,yes\n' for k i
 def long_table() -> Written:
     """Some MiB, with a cell of 2.5 MiB that has line breaks and lines like rows in it."""
     names = ["number", "city", "note", "who", "target"]
-    rows = [[str(k), CATEGORIES[k % 6], LONG[: k % 90].rstrip("\r"), f"w{k}", LABELS[k % 2]] for k in range(9000)]
+    rows = [
+        [str(k), CATEGORIES[k % 6], LONG[: k % 90].rstrip("\r"), f"w{k}", LABELS[k % 2]]
+        for k in range(9000)
+    ]
     rows[4000][2] = LONG
     text = "".join(written_line(row, ",", csv.QUOTE_MINIMAL, "\n") for row in [names, *rows])
     settings = {"separator": ",", "decimal": ".", "encoding": "utf-8", "comment": None}

@@ -27,7 +27,9 @@ MARKS = ['"', ",", ";", "\t", "|", " ", "\r", "\n", "\r\n", "#", "'", "\\", "\xa
 def texts(encoding: str, most: int = 12) -> st.SearchStrategy[str]:
     """Any text: but NUL, a byte order mark, and the mark by which DOS ends a file."""
     codec = {"utf-8-sig": "utf-8", "utf-16": "utf-8"}.get(encoding, encoding)
-    letters = st.characters(codec=codec, exclude_characters="\0\ufeff\x1a", exclude_categories=["Cs"])
+    letters = st.characters(
+        codec=codec, exclude_characters="\0\ufeff\x1a", exclude_categories=["Cs"]
+    )
     return st.lists(st.one_of(st.sampled_from(MARKS), letters), max_size=most).map("".join)
 
 
@@ -176,7 +178,12 @@ def written(draw: st.DrawFn, most_rows: int = 8) -> Written:
     whole = "".join(draw(st.sampled_from(between)) + line for line in lines)
     content = whole.encode(encoding)
     is_zipped = draw(st.booleans())
-    settings = {"separator": separator, "decimal": decimal, "encoding": encoding, "comment": comment}
+    settings = {
+        "separator": separator,
+        "decimal": decimal,
+        "encoding": encoding,
+        "comment": comment,
+    }
     return Written(
         by_key, list(order), "".join(lines), gzip.compress(content, 1) if is_zipped else content,
         settings, task, is_zipped,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import dask
@@ -51,7 +52,13 @@ def indexes(n: int) -> dict[str, Any]:
 ONE_HOT = ENCODINGS["symmetric"](CLASSES)
 BOOLEAN = ENCODINGS["boolean"](CLASSES)
 # With less budget, trees of so few rows say the same of any.
-TREES: Any = {"epsilon": 1e4, "n_trees": 3, "trees_per_ensemble": 1, "max_depth": 2, "random_state": 3}
+TREES: Any = {
+    "epsilon": 1e4,
+    "n_trees": 3,
+    "trees_per_ensemble": 1,
+    "max_depth": 2,
+    "random_state": 3,
+}
 MODELS: dict[str, Any] = {
     "dp-ebm": lambda: DPEBMClassifier(2, domain=CLASSES, n_epochs=5, random_state=3),
     "dp-ebm regression": lambda: DPEBMRegressor(2, domain=NUMBERS, n_epochs=5, random_state=3),
@@ -83,12 +90,12 @@ def test_a_fit_pairs_rows_by_position(name: str, index: str) -> None:
     X = as_the_model_takes_it(name, X)
     wanted = outputs(MODELS[name]().fit(X, y), X)
     labelled = indexes(N)[index]
-    for given, targets in [
+    for features, targets in [
         (X.set_axis(labelled), y),
         (X, y.set_axis(labelled)),
         (X.set_axis(labelled), y.set_axis(indexes(N)["reversed"])),
     ]:
-        np.testing.assert_array_equal(outputs(MODELS[name]().fit(given, targets), X), wanted)
+        np.testing.assert_array_equal(outputs(MODELS[name]().fit(features, targets), X), wanted)
     moved = y.set_axis(X.index[::-1]).sort_index()
     assert not np.array_equal(outputs(MODELS[name]().fit(X, moved), X), wanted)
 
@@ -96,7 +103,9 @@ def test_a_fit_pairs_rows_by_position(name: str, index: str) -> None:
 def outputs(model: Any, X: Any) -> np.ndarray:
     if isinstance(model, LazyBBClassifier):
         return np.asarray(model.decision_function(X))
-    return np.asarray(model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X))
+    return np.asarray(
+        model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
+    )
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -143,9 +152,11 @@ def test_a_partition_of_dask_pairs_rows_by_position(
 
 def parted(whole: Any, stops: list[int], known: bool = False) -> Any:
     """Return a Dask collection of these pieces, which says where they begin only if `known`."""
-    pieces = [whole.iloc[a:b] for a, b in zip(stops, stops[1:], strict=False)]
+    pieces = [whole.iloc[a:b] for a, b in itertools.pairwise(stops)]
     divisions = [*stops[:-1], stops[-1] - 1] if known else None
-    return dd.from_map(lambda k: pieces[k], range(len(pieces)), meta=whole.iloc[:0], divisions=divisions)
+    return dd.from_map(
+        lambda k: pieces[k], range(len(pieces)), meta=whole.iloc[:0], divisions=divisions
+    )
 
 
 def test_partitions_of_other_lengths_are_refused() -> None:
