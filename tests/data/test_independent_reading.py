@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import io
+import math
 import re
 import tempfile
 from collections.abc import Iterator
@@ -14,12 +15,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dprepro.data import delimited, formats
-from dprepro.data.cells import Spelling
+from dprepro.data.cells import Marks, NotNumericError, Spelling, number_of, read_numbers
 from dprepro.data.cleaning import public_domain
 from dprepro.data.delimited import BadRecordError
 from dprepro.data.formats import dialect_of
@@ -268,3 +270,17 @@ def test_an_empty_line_is_no_record_where_a_block_ends(size: int) -> None:
     )
     parts = records.tables({0: delimited.NUMBER, 1: delimited.TEXT})
     assert [v for part in parts for v in part["0"].to_pylist()] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("name", ["sep=a", "sep=;x", "SEP=é", "sep="])
+def test_a_column_whose_name_begins_as_the_line_of_excel_does_stays(name: str) -> None:
+    text = f"{name},x\n1,2\n"
+    assert records_of(text) == ([name, "x"], [["1", "2"]])
+
+
+@pytest.mark.parametrize("rows", [["nan(a)", "2"], ["nan(a)", " 2"], ["", "nan(a)"]])
+def test_a_text_that_arrow_alone_takes_for_a_number_is_none(rows: list[str]) -> None:
+    column = pa.chunked_array([rows], pa.string())
+    with pytest.raises(NotNumericError):
+        read_numbers(column, "x", Marks(MISSING))
+    assert number_of("-inf") == -math.inf
