@@ -25,6 +25,7 @@ from dprepro.errors import NUMBERS_LOOK, DpreproError
 
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _PLAIN = re.compile(_NUMBER)
+_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _NOTHING = re.compile(r"[+-]?nan", re.IGNORECASE)
 
 
@@ -135,8 +136,8 @@ def number_of(text: str, spelling: Spelling = PLAIN) -> float | None:
         return float(text)
     if _NOTHING.fullmatch(text):
         return math.nan
-    if text.lstrip("+-").lower() in ("inf", "infinity"):
-        return math.inf
+    if _INFINITE.fullmatch(text):
+        return float(text)
     return None
 
 
@@ -227,7 +228,8 @@ def _parse(column: pa.ChunkedArray, name: str, marks: Marks, spelling: Spelling)
         except pa.ArrowInvalid:
             pass
         else:
-            if not np.isinf(values).any():
+            # Arrow takes nan(x) for a number, too: what is none decides below.
+            if int(np.count_nonzero(~np.isfinite(values))) == column.null_count:
                 return values
     texts = pc.utf8_trim(column, BLANKS)
     listed = pc.is_in(texts, value_set=pa.array(sorted(marks.texts), pa.string()))

@@ -107,6 +107,8 @@ def to_pandas(column: pa.ChunkedArray, kind: Kind) -> pd.Series:
 
 def distinct(column: pa.ChunkedArray) -> tuple[np.ndarray, pd.Index]:
     """Return the position of each row's value, int (n,), -1 where missing, and the values."""
+    if pa.types.is_null(value_type(column.type)):
+        return np.full(len(column), -1), pd.Index([], dtype=object)
     if isinstance(column.type, pa.BaseExtensionType):  # such as the intervals of pandas
         codes, values = pd.factorize(column.to_pandas())
         return codes, pd.Index(values)

@@ -20,6 +20,7 @@ from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from dprepro.data.feature_names import one_line
@@ -201,11 +202,12 @@ class Records:
         # In parts of it, of which several can be parsed at a time; a record may be longer than one.
         # A process that ends while Arrow still starts threads is aborted: little needs none.
         is_large = use_threads and len(block.data) > THREADED_BYTES
-        for part in (BLOCK_BYTES, None) if is_large else (None,):
+        in_parts = is_large and not _is_cut_in_crlf(block.data, BLOCK_BYTES)
+        for part in (BLOCK_BYTES, None) if in_parts else (None,):
             for types in (wanted, texts) if texts != wanted else (wanted,):
                 with suppress(pa.ArrowInvalid):
                     table = self._arrow(block, types, missing, part)
-                    if table.num_rows == block.records:
+                    if table.num_rows == block.records and not _has_odd_nan(table):
                         return table
         # By the thorough reader, which names the line that is wrong, if one is.
         block, rest = self._thorough(block.raw, block.line, True)
@@ -515,7 +517,9 @@ class _FieldReader:
         if self.comment is not None and data.startswith(self.comment, start):
             return self._line_end(data, start, is_last)
         empty = self._empty.match(data, start)
-        if empty and (empty.end() < len(data) or is_last):
+        if empty:
+            if not empty[1] and not is_last:
+                return None  # what follows the blanks is not known yet
             stop = self._after(data, empty.end(), is_last)
             return None if stop is None else (None, stop)
         fields: list[bytes] = []
@@ -591,7 +595,9 @@ class _FieldReader:
         stop = plain.end()
         if stop == len(data) and not is_last:
             return None
-        text = plain[0].strip(b" \t")
+        # Blanks are of the text, so that it is the same in a block that needs no thorough reader;
+        # only a mark is known by having none.
+        text = plain[0] if self._dialect.missing is None else plain[0].strip(b" \t")
         if b"\0" in text:
             raise BadRecordError(
                 f"line {line + _line_ends(data[start:place])}: a NUL byte is no text. If the file "
@@ -754,6 +760,12 @@ def _wrong_number(line: int, found: int, wanted: int, mark: str) -> str:
     )
 
 
+def _has_odd_nan(table: pa.Table) -> bool:
+    """Whether a number is NaN, which Arrow makes of the text ``nan(a)``, too."""
+    numbers = (column for column in table.columns if column.type == NUMBERS)
+    return any(pc.any(pc.is_nan(column)).as_py() for column in numbers)
+
+
 def _has_comment(data: bytes, mark: bytes) -> bool:
     return data.startswith(mark) or _LF + mark in data or _CR + mark in data
 
@@ -784,6 +796,16 @@ def _before_crlf(buffer: np.ndarray, ends: np.ndarray, lines: int) -> np.ndarray
     crlf[inner] = (buffer[ends[inner]] == 10) & (buffer[ends[inner] - 1] == 13)
     found[: len(ends)] = crlf
     return found
+
+
+def _is_cut_in_crlf(data: bytes, part: int) -> bool:
+    """Whether a part of so many bytes ends between CR and LF, where Arrow leaves the LF out.
+
+    It takes it for the rest of a line end, also within quotes.
+    """
+    if b"\r\n" not in data:
+        return False
+    return any(data.startswith(b"\r\n", stop - 1) for stop in range(part, len(data), part))
 
 
 def _is_well_formed(buffer: np.ndarray, quotes: np.ndarray, separator: str) -> bool:
