@@ -21,7 +21,7 @@ from pydantic import (
 
 from dprepro.data.dates import is_date_format
 from dprepro.data.domain import CategoricalFeature, NumericFeature, TaskKind
-from dprepro.data.text_settings import Encoding, Separator, check_comment
+from dprepro.data.text_settings import Encoding, Separator
 from dprepro.privacy.units import ROW
 from dprepro.yaml_source import beyond_floats
 
@@ -101,7 +101,6 @@ class Format(Strict):
         counts = Counter(name.strip() for name in self.columns or [])
         for name in [name for name, count in counts.items() if count > 1]:
             raise ValueError(f"`columns` names {name!r} twice; give one of them another name")
-        check_comment(self.comment, self.encoding)
         return self
 
 

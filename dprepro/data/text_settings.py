@@ -13,7 +13,6 @@ from dprepro.errors import nearest
 _NO_SEPARATORS = '"\r\n\0'
 # Python encodes names of the internet with them, and Arrow does not know the first.
 _OF_NAMES = ("punycode", "idna")
-_OF_UTF8 = ("utf-8", "utf-8-sig")
 
 
 def _check_separator(mark: str) -> str:
@@ -45,18 +44,3 @@ Separator = Annotated[
     str, StringConstraints(min_length=1, max_length=1), AfterValidator(_check_separator)
 ]
 Encoding = Annotated[str, AfterValidator(_check_encoding)]
-
-
-def check_comment(mark: str | None, encoding: str) -> None:
-    """Refuse a mark of comments whose bytes depend on the encoding. Raises ValueError."""
-    if mark is None or codecs.lookup(encoding).name in _OF_UTF8:
-        return
-    try:
-        is_same = mark.encode(encoding) == mark.encode()
-    except UnicodeError:
-        is_same = False
-    if not is_same:
-        raise ValueError(
-            f"`comment` {mark!r} is written otherwise in {encoding} than in UTF-8, so its lines "
-            "would not be found. Take these lines out of the file, or write it as UTF-8"
-        )

@@ -51,6 +51,13 @@ def problem(data: bytes, **how: Any) -> str:
         (b"a,b", {}, ["a", "b"], []),
         (b"a,b\n1,2", {"names": ("x", "y"), "replaces_names": True}, ["x", "y"], [("1", "2")]),
         ("a,b\né,2\n".encode("utf-16"), {}, ["a", "b"], [("é", "2")]),
+        ("a,b\n§x\n1,2\n".encode("utf-16"), {"comment": "§"}, ["a", "b"], [("1", "2")]),
+        (
+            "a,b\n§x\n1,2\n".encode("latin-1"),
+            {"comment": "§", "encoding": "latin-1"},
+            ["a", "b"],
+            [("1", "2")],
+        ),
         ("a,b\né,2\n".encode("cp1252"), {"encoding": "cp1252"}, ["a", "b"], [("é", "2")]),
         (b'a\n"1"\n""\n2\n\n', {}, ["a"], [("1",), ("",), ("2",)]),
         (b"1,'it\\'s',?\n", ARFF, ["a", "b", "c"], [("1", "it's", None)]),
