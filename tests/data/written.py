@@ -172,7 +172,7 @@ def written(draw: st.DrawFn, most_rows: int = 8) -> Written:
     if draw(st.booleans()):
         lines[-1] = lines[-1].removesuffix(line_end)
     comment = draw(st.sampled_from([None, "#", "//"]))
-    if encoding == "utf-16" or any(line.startswith(str(comment)) for line in lines):
+    if any(line.startswith(str(comment)) for line in lines):
         comment = None
     between = [line_end, ""] + ([f'{comment} "not closed{line_end}'] if comment else [])
     whole = "".join(draw(st.sampled_from(between)) + line for line in lines)
