@@ -384,7 +384,7 @@ class Records:
                 if len(fields) != width:
                     raise BadRecordError(_wrong_number(line, len(fields), width, self._separator))
                 written.append(self._separator.encode().join(fields) or b'""')
-            elif not data.startswith(reader.comment or _LF, place) or reader.comment is None:
+            elif reader.comment is None or not data.startswith(reader.comment, place):
                 self._empty_line = self._empty_line or line
             line += _line_ends(data[place:stop])
             place = stop
@@ -462,27 +462,28 @@ def as_utf8(data: bytes, encoding: str) -> bytes:
 
 
 def line_of(stream: BinaryIO, dialect: Dialect, record: int, first_line: int = 1) -> int:
-    """Return the line of the file in which a record begins; they are numbered from 0."""
+    """Return the line of the file in which a record begins; they are numbered from 0.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer records.
+    """
     records = Records(stream, dialect, first_line)
     reader = _FieldReader(dialect, records._separator)
-    while True:
-        records._fill(records.block_bytes)
-        data, place = records._rest, 0
-        while place < len(data):
-            found = reader.record(data, place, records._line, records._ended)
-            if found is None:
-                break
+    while (block := records._next()) is not None:
+        if record >= block.records:
+            record -= block.records
+            continue
+        place, line = 0, block.line
+        while found := reader.record(block.raw, place, line, is_last=True):
             fields, stop = found
-            if fields is not None:
-                if record == 0:
-                    return records._line
-                record -= 1
-            records._line += _line_ends(data[place:stop])
+            if fields is not None and record == 0:
+                return line
+            record -= fields is not None
+            line += _line_ends(block.raw[place:stop])
             place = stop
-        records._rest = data[place:]
-        if records._ended or (place == 0 and records._text.is_broken):
-            return records._line
-        records.block_bytes = max(BLOCK_BYTES, 2 * len(records._rest))
+    raise ValueError("there is no such record")
 
 
 class _FieldReader:
