@@ -476,7 +476,9 @@ def line_of(stream: BinaryIO, dialect: Dialect, record: int, first_line: int = 1
             record -= block.records
             continue
         place, line = 0, block.line
-        while found := reader.record(block.raw, place, line, is_last=True):
+        while place < len(block.raw):
+            found = reader.record(block.raw, place, line, is_last=True)
+            assert found is not None  # records of a block are whole
             fields, stop = found
             if fields is not None and record == 0:
                 return line

@@ -147,3 +147,10 @@ def test_any_table_reads_as_by_another_reader_whatever_the_blocks(
     found = read(data.encode(), block)[1]
     strip = [[cell.strip(" \t") for cell in row] for row in found]
     assert strip == [[cell.strip(" \t") for cell in row] for row in expected]
+
+
+def test_the_line_of_a_record_is_found_behind_lines_of_blanks() -> None:
+    data = b"a,b\n1,2\n   \n3,4\n5,6\n"
+    assert [line_of(io.BytesIO(data), Dialect(), k) for k in range(2)] == [2, 4]
+    with pytest.raises(ValueError, match="no such record"):
+        line_of(io.BytesIO(data), Dialect(), 9)
