@@ -131,4 +131,7 @@ def _read_y(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarray:
         raise ValueError("Input y contains NaN: drop these rows or fill in their target")
     with values_withheld("y"):
         assert_all_finite(y, input_name="y")
+    if y.dtype == object and not any(isinstance(value, str) for value in y):
+        # Numbers, as none of them is a text: an array of objects cannot hold both here.
+        y = np.array(y.tolist())
     return np.asarray(y)

@@ -174,3 +174,15 @@ def test_partitions_of_other_lengths_are_refused() -> None:
             DPEBMClassifier(domain=CLASSES), parted(X, [0, 5, 12]),
             parted(y, [0, 12]), CLASSES, "binary", in_chunks=True,
         )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [([0, 1], [0, 1]), ([False, True], [False, True]), (["no", "yes"], ["no", "yes"])],
+)
+def test_labels_stored_as_objects_are_what_they_are(labels: list[Any], classes: list[Any]) -> None:
+    """Whole numbers as objects were refused, although the message asked for numbers."""
+    X = pd.DataFrame({"a": np.arange(10.0)})
+    domain = Domain((NumericFeature("a", 0, 9),), ("no", "yes"))
+    model = DPEBMClassifier(epsilon=1, delta=1e-3, domain=domain, random_state=1, n_epochs=2)
+    assert model.fit(X, pd.Series(labels * 5, dtype=object)).classes_.tolist() == classes
