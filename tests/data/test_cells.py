@@ -30,6 +30,15 @@ def column(values: list[Any], kind: Any = None) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(values, kind)])
 
 
+@pytest.mark.parametrize("kind", [pa.null(), pa.dictionary(pa.int32(), pa.null())])
+def test_a_column_of_nothing_is_missing_however_it_is_read(kind: pa.DataType) -> None:
+    nothing = pa.chunked_array([pa.nulls(2), pa.nulls(1)]).cast(kind)
+    assert read_categories(nothing, "x", ["a", "b"], MARKS).isna().tolist() == [True] * 3
+    assert read_categories(nothing, "x", None, MARKS).isna().tolist() == [True] * 3
+    assert np.isnan(read_numbers(nothing, "x", MARKS)).tolist() == [True] * 3
+    assert np.isnan(read_numbers(nothing, "x", MARKS, date_format="%Y")).tolist() == [True] * 3
+
+
 @pytest.mark.parametrize(
     "values",
     [
