@@ -261,7 +261,9 @@ def _of_typed(name: str, column: pa.ChunkedArray, missing: Sequence[str]) -> For
     """Return the form of a typed column: its type decides what is a number."""
     kind = column.type
     if pa.types.is_boolean(kind):
-        return Form("text", (), categories=("False", "True"))
+        return Form("text", (), lacks=column.null_count > 0, categories=("False", "True"))
+    if pa.types.is_null(kind):
+        return Form("text", (), lacks=len(column) > 0)
     values = column.drop_null()
     if pa.types.is_floating(kind) and not _is_whole(values):
         return Form("numeric", lacks=len(values) < len(column))

@@ -202,6 +202,15 @@ def test_a_whole_number_may_be_stored_as_a_float(tmp_path: Path) -> None:
     assert found["x"] == Form("numeric", lacks=True)
 
 
+def test_missing_values_of_every_type_are_seen(tmp_path: Path) -> None:
+    table = pd.DataFrame({"ok": pd.array([True, None], "boolean"), "none": [None, None]})
+    table.to_parquet(tmp_path / "rows.parquet")
+    (tmp_path / "rows.csv").write_text("none,x\n,1\nNA,2\n")
+    typed = read_columns(tmp_path / "rows.parquet").forms
+    assert (typed["ok"].lacks, typed["none"].lacks) == (True, True)
+    assert read_columns(tmp_path / "rows.csv").forms["none"].lacks
+
+
 def test_more_columns_than_a_card_can_have_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(",".join(f"c{k}" for k in range(20_001)) + "\n")
