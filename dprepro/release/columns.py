@@ -293,8 +293,10 @@ def as_texts(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray |
 
 
 def _is_whole(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether all numbers are whole, and such as int64 holds."""
     values = column.drop_null()
-    return bool(pc.all(pc.and_(pc.is_finite(values), pc.equal(pc.round(values), values))).as_py())
+    fits = pc.less(pc.abs(values), pa.scalar(2.0**63, values.type))  # not so of NaN
+    return bool(pc.all(pc.and_(fits, pc.equal(pc.round(values), values))).as_py())
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from dprepro.errors import DpreproError
 from dprepro.release.columns import Columns, read_columns
 from dprepro.release.forms import Form
+from dprepro.release.observed import observed_entry
 
 
 def kinds(columns: Columns) -> dict[str, str]:
@@ -200,6 +201,17 @@ def test_a_whole_number_may_be_stored_as_a_float(tmp_path: Path) -> None:
     found = read_columns(path).forms
     assert found["flag"] == Form("numeric", listed="zero-one", lacks=True)
     assert found["x"] == Form("numeric", lacks=True)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_whole_numbers_beyond_int64_are_numbers(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame({"x": [1e20, 3e25, 2.0**63, None]}, dtype=kind).to_parquet(path)
+    found = read_columns(path, observed=True)
+    assert found.forms["x"] == Form("numeric", lacks=True)
+    assert found.rows is not None
+    entry = observed_entry(found.rows["x"], found.forms["x"], (".", ""), ())
+    assert (entry.kind, entry.lower, entry.upper) == ("numeric", 0, pytest.approx(3e25))
 
 
 def test_missing_values_of_every_type_are_seen(tmp_path: Path) -> None:
