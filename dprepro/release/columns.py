@@ -318,16 +318,36 @@ def _occurs(name: str, column: pa.ChunkedArray) -> bool:
 
 def _check_names(path: Path, names: list[str]) -> None:
     named = names[1:] if names[:1] == [""] else names  # an index of pandas or R has no name
-    if not named or len(set(names)) < len(names) or any(map(_is_value, named)):
+    wrong = _wrong_names(names, len(names) - len(named)) if named else "it names no column"
+    if wrong:
+        if _suffix(path) in _PARQUET:
+            where, what = "its schema", "Change these names in the file"
+        else:
+            where = "its first line"
+            what = (
+                "If it is a row, put a line with the names before it; else change these names in "
+                "the file"
+            )
         raise DpreproError(
-            f"{path}: its first line does not hold a different name for each column. If it is a "
-            "row, put a line with the names before it"
+            f"{path}: {where} does not hold a different name for each column: {wrong}. {what}"
         )
     if len(names) > MOST_FEATURES:
         raise DpreproError(
             f"{path}: {len(names):,} columns, and a card can have {MOST_FEATURES:,} features. "
             "Leave columns out of the file"
         )
+
+
+def _wrong_names(names: list[str], start: int) -> str:
+    """Return what is wrong with names from `start` on, by position: a name may be a value."""
+    first: dict[str, int] = {}
+    for number, name in enumerate(names, 1):
+        if name == "" and number > start:
+            return f"column {number} has no name"
+        if first.setdefault(name, number) != number:
+            return f"columns {first[name]} and {number} have the same"
+    found = next((k for k, name in enumerate(names[start:], start + 1) if _is_value(name)), None)
+    return f"that of column {found} is a number, or stands for a missing value" if found else ""
 
 
 def _is_value(name: str) -> bool:

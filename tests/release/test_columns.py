@@ -76,6 +76,22 @@ def test_a_file_without_names_is_refused_and_not_quoted(tmp_path: Path, first: s
     assert "Lyon" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [("age,ward,age", "columns 1 and 3 have the same"), ("a,,b", "column 2 has no name"),
+     (",,a", "column 2 has no name"), ("a,2019,b", "that of column 2 is a number"),
+     (",NA,b", "that of column 2 is a number, or stands for a missing value"),
+     ('""', "it names no column")],
+)  # fmt: skip
+def test_what_is_wrong_with_names_is_said_by_position(
+    tmp_path: Path, first: str, said: str
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{first}\n{first.replace('2019', '7')}\n")
+    with pytest.raises(DpreproError, match=f"a different name for each column: {said}"):
+        read_columns(path)
+
+
 def test_an_index_of_no_name_is_the_only_one_without(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     pd.DataFrame({"age": [39, 40]}).to_csv(path)
@@ -268,5 +284,6 @@ def test_rows_of_arff_are_read_if_they_are_asked_for(tmp_path: Path) -> None:
 def test_names_of_parquet_are_looked_at_as_well(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pd.DataFrame([[1, 2]], columns=["12", "b"]).to_parquet(path)
-    with pytest.raises(DpreproError, match="a different name for each column"):
+    with pytest.raises(DpreproError, match="a different name for each column") as caught:
         read_columns(path)
+    assert "line" not in str(caught.value).removeprefix(str(path))
