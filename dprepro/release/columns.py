@@ -157,7 +157,16 @@ def _read(
         mark = separator or separator_of(text)
         if mark != ",":
             settings["separator"] = mark
-        return _Read(_trimmed(read_table(data, _format("csv", settings), {})), settings)
+        try:
+            table = read_table(data, _format("csv", settings), {})
+        except DpreproError as error:
+            if not any(line.startswith("#") for line in _first_lines(text)):
+                raise
+            raise DpreproError(
+                f"{error} There are lines that begin with #: if they are comments, take them out "
+                'of the file, or write a card by hand with `format: {comment: "#"}`'
+            ) from None
+        return _Read(_trimmed(table), settings)
     except OSError as error:
         raise DpreproError(f"{path}: cannot be read: {error.strerror or error}") from error
     except pa.ArrowException as error:

@@ -92,6 +92,18 @@ def test_what_is_wrong_with_names_is_said_by_position(
         read_columns(path)
 
 
+def test_lines_of_comment_are_named_where_lines_do_not_fit(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    for text in ("# made by a logger\n{}", "{}# restarted\n3,4\n", '{}# an "inch\n# a "x" y\n'):
+        path.write_text(text.format("a,b\n1,2\n"))
+        with pytest.raises(DpreproError, match="lines that begin with #: if they are comments"):
+            read_columns(path)
+    path.write_text("a,b\n1\n")
+    with pytest.raises(DpreproError) as caught:
+        read_columns(path)
+    assert "comments" not in str(caught.value)
+
+
 def test_an_index_of_no_name_is_the_only_one_without(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     pd.DataFrame({"age": [39, 40]}).to_csv(path)
