@@ -30,6 +30,19 @@ def column(values: list[Any], kind: Any = None) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(values, kind)])
 
 
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
+def test_bytes_are_refused_with_what_to_do(kind: pa.DataType) -> None:
+    for read in (
+        lambda found: read_categories(found, "x", ["secret"], MARKS),
+        lambda found: read_categories(found, "x", None, MARKS),
+        lambda found: read_numbers(found, "x", MARKS),
+        lambda found: read_numbers(found, "x", MARKS, date_format="%Y"),
+    ):
+        with pytest.raises(CellError, match="column 'x' holds bytes") as caught:
+            read(column([b"secret", None], kind))
+        assert "secret" not in str(caught.value)
+
+
 @pytest.mark.parametrize("kind", [pa.null(), pa.dictionary(pa.int32(), pa.null())])
 def test_a_column_of_nothing_is_missing_however_it_is_read(kind: pa.DataType) -> None:
     nothing = pa.chunked_array([pa.nulls(2), pa.nulls(1)]).cast(kind)
