@@ -233,11 +233,14 @@ def _parse(column: pa.ChunkedArray, name: str, marks: Marks, spelling: Spelling)
     """Return texts as float64 (n,), NaN where a mark stands."""
     if spelling.is_plain:
         try:  # as they stand: most files have nothing else
-            values = _floats(pc.cast(column, pa.float64()))
+            found = pc.cast(column, pa.float64())
         except pa.ArrowInvalid:
             pass
         else:
-            if not np.isinf(values).any():
+            # Arrow takes "nan(1)" for a number, too.
+            odd = pc.unique(column.filter(pc.is_nan(found)))
+            values = _floats(found)
+            if all(map(_NOTHING.fullmatch, odd.to_pylist())) and not np.isinf(values).any():
                 return values
     texts = pc.utf8_trim(column, BLANKS)
     listed = pc.is_in(texts, value_set=pa.array(sorted(marks.texts), pa.string()))

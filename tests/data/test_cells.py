@@ -82,6 +82,9 @@ def test_other_texts_are_refused_with_their_row() -> None:
         read_numbers(column(["1", "", "secret", "x"]), "x", MARKS)
     assert caught.value.row == 2
     assert "secret" not in str(caught.value)
+    with pytest.raises(NotNumericError) as odd:  # which Arrow takes for a number
+        read_numbers(column(["1", "nan", None, "nan(1)"]), "x", MARKS)
+    assert odd.value.row == 3
     with pytest.raises(CellError, match="not among the card's categories") as unknown:
         read_categories(column(["a", "secret"]), "x", ["a"], MARKS)
     assert unknown.value.row == 1
