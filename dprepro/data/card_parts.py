@@ -279,9 +279,10 @@ class FeatureDomain(Strict):
 
     A numeric feature with ``date`` is written as a date, in this format of Python's strptime such
     as ``"%d.%m.%Y"``: it is read as a number of years, 2014.5 in the middle of 2014, or of hours
-    where the format has no year. Of a categorical feature ``relabel`` maps texts of the file to
-    categories, and ``groups`` maps a category to all the texts that it stands for, such as rare
-    codes; ``ordered: true`` says that its categories have the order in which they are listed.
+    where the format has no year. It is what the clock says: a time zone (``%z``) is not looked at.
+    Of a categorical feature ``relabel`` maps texts of the file to categories, and ``groups`` maps a
+    category to all the texts that it stands for, such as rare codes; ``ordered: true`` says that
+    its categories have the order in which they are listed.
     """
 
     numeric: tuple[Number, Number] | None = None

@@ -181,6 +181,7 @@ def read_numbers(
     CellError
         If a value is no number, or infinite. The message quotes none.
     """
+    _refuse_bytes(column, name)
     kind = holds(column.type)
     if date_format is not None:
         values = _read_dates(column, name, marks, date_format)
@@ -203,6 +204,15 @@ def read_numbers(
             int(np.argmax(infinite)),
         )
     return values
+
+
+def _refuse_bytes(column: pa.ChunkedArray, name: str) -> None:
+    kind = value_type(column.type)
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        raise CellError(
+            f"column {name!r} holds bytes, and a value is a number or a text: write it to the file "
+            'as text (in pandas: table[NAME].str.decode("utf8"))'
+        )
 
 
 def _not_numeric(name: str, marks: Marks) -> str:
@@ -342,6 +352,7 @@ def read_categories(
     CellError
         If a value is none of them. The message quotes none.
     """
+    _refuse_bytes(column, name)
     codes, values = distinct(column)
     if names is None:
         names = sorted({text_of(value) for value in values if not marks.have_value(value)})

@@ -157,7 +157,16 @@ def _read(
         mark = separator or separator_of(text)
         if mark != ",":
             settings["separator"] = mark
-        return _Read(_trimmed(read_table(data, _format("csv", settings), {})), settings)
+        try:
+            table = read_table(data, _format("csv", settings), {})
+        except DpreproError as error:
+            if not any(line.startswith("#") for line in _first_lines(text)):
+                raise
+            raise DpreproError(
+                f"{error} There are lines that begin with #: if they are comments, take them out "
+                'of the file, or write a card by hand with `format: {comment: "#"}`'
+            ) from None
+        return _Read(_trimmed(table), settings)
     except OSError as error:
         raise DpreproError(f"{path}: cannot be read: {error.strerror or error}") from error
     except pa.ArrowException as error:
@@ -261,7 +270,9 @@ def _of_typed(name: str, column: pa.ChunkedArray, missing: Sequence[str]) -> For
     """Return the form of a typed column: its type decides what is a number."""
     kind = column.type
     if pa.types.is_boolean(kind):
-        return Form("text", (), categories=("False", "True"))
+        return Form("text", (), lacks=column.null_count > 0, categories=("False", "True"))
+    if pa.types.is_null(kind):
+        return Form("text", (), lacks=len(column) > 0)
     values = column.drop_null()
     if pa.types.is_floating(kind) and not _is_whole(values):
         return Form("numeric", lacks=len(values) < len(column))
@@ -291,8 +302,10 @@ def as_texts(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray |
 
 
 def _is_whole(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether all numbers are whole, and such as int64 holds."""
     values = column.drop_null()
-    return bool(pc.all(pc.and_(pc.is_finite(values), pc.equal(pc.round(values), values))).as_py())
+    fits = pc.less(pc.abs(values), pa.scalar(2.0**63, values.type))  # not so of NaN
+    return bool(pc.all(pc.and_(fits, pc.equal(pc.round(values), values))).as_py())
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -314,16 +327,36 @@ def _occurs(name: str, column: pa.ChunkedArray) -> bool:
 
 def _check_names(path: Path, names: list[str]) -> None:
     named = names[1:] if names[:1] == [""] else names  # an index of pandas or R has no name
-    if not named or len(set(names)) < len(names) or any(map(_is_value, named)):
+    wrong = _wrong_names(names, len(names) - len(named)) if named else "it names no column"
+    if wrong:
+        if _suffix(path) in _PARQUET:
+            where, what = "its schema", "Change these names in the file"
+        else:
+            where = "its first line"
+            what = (
+                "If it is a row, put a line with the names before it; else change these names in "
+                "the file"
+            )
         raise DpreproError(
-            f"{path}: its first line does not hold a different name for each column. If it is a "
-            "row, put a line with the names before it"
+            f"{path}: {where} does not hold a different name for each column: {wrong}. {what}"
         )
     if len(names) > MOST_FEATURES:
         raise DpreproError(
             f"{path}: {len(names):,} columns, and a card can have {MOST_FEATURES:,} features. "
             "Leave columns out of the file"
         )
+
+
+def _wrong_names(names: list[str], start: int) -> str:
+    """Return what is wrong with names from `start` on, by position: a name may be a value."""
+    first: dict[str, int] = {}
+    for number, name in enumerate(names, 1):
+        if name == "" and number > start:
+            return f"column {number} has no name"
+        if first.setdefault(name, number) != number:
+            return f"columns {first[name]} and {number} have the same"
+    found = next((k for k, name in enumerate(names[start:], start + 1) if _is_value(name)), None)
+    return f"that of column {found} is a number, or stands for a missing value" if found else ""
 
 
 def _is_value(name: str) -> bool:

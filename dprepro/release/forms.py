@@ -129,7 +129,7 @@ def form_of(name: str, texts: pa.Array | pa.ChunkedArray, rows: int, lacks: bool
         Whether others are.
     """
     if not len(texts):
-        return Form("text", ())
+        return Form("text", (), lacks=lacks)
     numbers, sign = _numbers(texts), ""
     if not numbers:
         numbers, sign = _signed(texts)

@@ -284,7 +284,9 @@ def _proposed(
         lower, upper = form.bounds or (None, None)
         said = "from the ARFF header" if columns.declared == "header" else "from the type"
         kind = "categorical" if form.categories else "numeric"
-        return Entry(kind, lower, upper, form.categories, description=said)
+        lacks = ("lacks",) if form.lacks else ()
+        return Entry(kind, lower, upper, form.categories, bool(lacks), description=said,
+                     proposed=lacks)  # fmt: skip
     if form.identifier and not is_target:
         return Entry("drop", description=form.identifier, proposed=("identifier",))
     if columns.rows is not None:
@@ -555,7 +557,7 @@ def _note(
     """Return the line that says why the domain is public; what was proposed cannot say it."""
     is_said = all(
         entry.kind in ("drop", "unit") or (name in codebook.entries and not entry.proposed)
-        or columns.forms[name].categories or columns.forms[name].bounds
+        or ((columns.forms[name].categories or columns.forms[name].bounds) and not entry.proposed)
         for name, entry in entries.items()
     )  # fmt: skip
     said = [_OF_CODEBOOK] if codebook.entries else []

@@ -30,6 +30,28 @@ def column(values: list[Any], kind: Any = None) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(values, kind)])
 
 
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
+def test_bytes_are_refused_with_what_to_do(kind: pa.DataType) -> None:
+    for read in (
+        lambda found: read_categories(found, "x", ["secret"], MARKS),
+        lambda found: read_categories(found, "x", None, MARKS),
+        lambda found: read_numbers(found, "x", MARKS),
+        lambda found: read_numbers(found, "x", MARKS, date_format="%Y"),
+    ):
+        with pytest.raises(CellError, match="column 'x' holds bytes") as caught:
+            read(column([b"secret", None], kind))
+        assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [pa.null(), pa.dictionary(pa.int32(), pa.null())])
+def test_a_column_of_nothing_is_missing_however_it_is_read(kind: pa.DataType) -> None:
+    nothing = pa.chunked_array([pa.nulls(2), pa.nulls(1)]).cast(kind)
+    assert read_categories(nothing, "x", ["a", "b"], MARKS).isna().tolist() == [True] * 3
+    assert read_categories(nothing, "x", None, MARKS).isna().tolist() == [True] * 3
+    assert np.isnan(read_numbers(nothing, "x", MARKS)).tolist() == [True] * 3
+    assert np.isnan(read_numbers(nothing, "x", MARKS, date_format="%Y")).tolist() == [True] * 3
+
+
 @pytest.mark.parametrize(
     "values",
     [
@@ -60,6 +82,9 @@ def test_other_texts_are_refused_with_their_row() -> None:
         read_numbers(column(["1", "", "secret", "x"]), "x", MARKS)
     assert caught.value.row == 2
     assert "secret" not in str(caught.value)
+    with pytest.raises(NotNumericError) as odd:  # which Arrow takes for a number
+        read_numbers(column(["1", "nan", None, "nan(1)"]), "x", MARKS)
+    assert odd.value.row == 3
     with pytest.raises(CellError, match="not among the card's categories") as unknown:
         read_categories(column(["a", "secret"]), "x", ["a"], MARKS)
     assert unknown.value.row == 1

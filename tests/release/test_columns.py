@@ -9,6 +9,7 @@ import pytest
 from dprepro.errors import DpreproError
 from dprepro.release.columns import Columns, read_columns
 from dprepro.release.forms import Form
+from dprepro.release.observed import observed_entry
 
 
 def kinds(columns: Columns) -> dict[str, str]:
@@ -73,6 +74,34 @@ def test_a_file_without_names_is_refused_and_not_quoted(tmp_path: Path, first: s
         read_columns(path)
     assert "Bonn" not in str(caught.value)
     assert "Lyon" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [("age,ward,age", "columns 1 and 3 have the same"), ("a,,b", "column 2 has no name"),
+     (",,a", "column 2 has no name"), ("a,2019,b", "that of column 2 is a number"),
+     (",NA,b", "that of column 2 is a number, or stands for a missing value"),
+     ('""', "it names no column")],
+)  # fmt: skip
+def test_what_is_wrong_with_names_is_said_by_position(
+    tmp_path: Path, first: str, said: str
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{first}\n{first.replace('2019', '7')}\n")
+    with pytest.raises(DpreproError, match=f"a different name for each column: {said}"):
+        read_columns(path)
+
+
+def test_lines_of_comment_are_named_where_lines_do_not_fit(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    for text in ("# made by a logger\n{}", "{}# restarted\n3,4\n", '{}# an "inch\n# a "x" y\n'):
+        path.write_text(text.format("a,b\n1,2\n"))
+        with pytest.raises(DpreproError, match="lines that begin with #: if they are comments"):
+            read_columns(path)
+    path.write_text("a,b\n1\n")
+    with pytest.raises(DpreproError) as caught:
+        read_columns(path)
+    assert "comments" not in str(caught.value)
 
 
 def test_an_index_of_no_name_is_the_only_one_without(tmp_path: Path) -> None:
@@ -202,6 +231,26 @@ def test_a_whole_number_may_be_stored_as_a_float(tmp_path: Path) -> None:
     assert found["x"] == Form("numeric", lacks=True)
 
 
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_whole_numbers_beyond_int64_are_numbers(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame({"x": [1e20, 3e25, 2.0**63, None]}, dtype=kind).to_parquet(path)
+    found = read_columns(path, observed=True)
+    assert found.forms["x"] == Form("numeric", lacks=True)
+    assert found.rows is not None
+    entry = observed_entry(found.rows["x"], found.forms["x"], (".", ""), ())
+    assert (entry.kind, entry.lower, entry.upper) == ("numeric", 0, pytest.approx(3e25))
+
+
+def test_missing_values_of_every_type_are_seen(tmp_path: Path) -> None:
+    table = pd.DataFrame({"ok": pd.array([True, None], "boolean"), "none": [None, None]})
+    table.to_parquet(tmp_path / "rows.parquet")
+    (tmp_path / "rows.csv").write_text("none,x\n,1\nNA,2\n")
+    typed = read_columns(tmp_path / "rows.parquet").forms
+    assert (typed["ok"].lacks, typed["none"].lacks) == (True, True)
+    assert read_columns(tmp_path / "rows.csv").forms["none"].lacks
+
+
 def test_more_columns_than_a_card_can_have_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(",".join(f"c{k}" for k in range(20_001)) + "\n")
@@ -247,5 +296,6 @@ def test_rows_of_arff_are_read_if_they_are_asked_for(tmp_path: Path) -> None:
 def test_names_of_parquet_are_looked_at_as_well(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pd.DataFrame([[1, 2]], columns=["12", "b"]).to_parquet(path)
-    with pytest.raises(DpreproError, match="a different name for each column"):
+    with pytest.raises(DpreproError, match="a different name for each column") as caught:
         read_columns(path)
+    assert "line" not in str(caught.value).removeprefix(str(path))

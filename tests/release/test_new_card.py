@@ -326,6 +326,24 @@ def test_an_index_and_what_a_type_says_are_proposed_of_parquet(tmp_path: Path) -
     assert '  ok: {categories: ["False", "True"]}  # from the type\n' in text
 
 
+@pytest.mark.parametrize("observed", [False, True])
+def test_missing_values_of_a_boolean_column_are_proposed(tmp_path: Path, observed: bool) -> None:
+    path, card = tmp_path / "rows.parquet", tmp_path / "card.yaml"
+    pd.DataFrame({
+        "ok": pd.array([True, None, False], "boolean"), "none": [None] * 3,
+        "y": ["no", "yes", "no"],
+    }).to_parquet(path)  # fmt: skip
+    text = new_card(
+        path, read_columns(path, observed=observed), card, None, Choices(target="y")
+    ).text
+    assert '  ok: {categories: ["False", "True"], missing: true}  # from the type\n' in text
+    assert "  none: {categories: [FILL_IN], missing: true}  # all possible values\n" in text
+    assert "#   missing values: ok" in text
+    if observed:
+        card.write_text(text.replace("FILL_IN", "a"))
+        assert load(card).X.isna().sum().tolist() == [1, 3]
+
+
 OBSERVED_ROWS = """\
 age;size;day;ward;flag;code;empty;y
 17;1,25;03.05.2014;b;0;4;;low

@@ -147,6 +147,8 @@ def lines(model, path):  # type: ignore[no-untyped-def]
         with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123
             rows = records(file)
             line, columns = next(rows, (1, ()))
+            # As `dprepro predict` compares them: without blanks around, a line break as one blank.
+            columns = [re.sub(r"\s*[\r\n]+\s*", " ", name.strip()) for name in columns]
             names = header(model, columns, line)
             for line, fields in rows:
                 try:
@@ -167,7 +169,9 @@ def lines(model, path):  # type: ignore[no-untyped-def]
             if names:
                 yield names
     except UnicodeDecodeError:
-        raise ValueError("its bytes are not text in UTF-8; save it as UTF-8") from None
+        raise ValueError(
+            "its bytes are not text in UTF-8; save it as CSV in UTF-8, and unpack it if it is packed"
+        ) from None
 
 
 def records(file):  # type: ignore[no-untyped-def]
@@ -180,11 +184,19 @@ def records(file):  # type: ignore[no-untyped-def]
             yield text
 
     reader = csv.reader(noted(), strict=True)
-    done = 0
+    done = empty = width = 0
     try:
         for fields in reader:
             if fields:
+                if empty and width == 1:
+                    raise ValueError(
+                        f"line {empty}: it is empty, and the table has one column: take it out, or "
+                        'write a missing value as ""'
+                    )
                 yield done + 1, fields
+                width = width or len(fields)
+            elif width:
+                empty = empty or done + 1
             done = reader.line_num
             read.clear()
     except csv.Error as error:
