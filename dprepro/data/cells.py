@@ -23,6 +23,9 @@ from dprepro.data.dates import as_number, in_years
 from dprepro.data.domain import code_of_boolean, codes_of_numbers
 from dprepro.errors import NUMBERS_LOOK, DpreproError
 
+_EXACT = 2.0**53
+"""Of whole numbers beyond it several are one float."""
+
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _PLAIN = re.compile(_NUMBER)
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
@@ -322,8 +325,10 @@ class Categories:
             k = self._by_boolean[bool(value)]
             return None if k < 0 else self._position[self._listed[k]]
         number = typed_number(value)
-        code = None if number is None else self._by_number.get(number)
-        if code is None:
+        code = None
+        if number is not None and abs(number) < _EXACT:
+            code = self._by_number.get(number)
+        if code is None:  # also of whole numbers of which several are one float
             code = self._position.get(text_of(value))
         return -1 if code is None and self.marks.have_value(value) else code
 

@@ -149,3 +149,10 @@ def test_dates_become_years_and_times_hours() -> None:
 def test_texts_that_a_card_maps_are_the_category() -> None:
     find = Categories(["low", "high"], MARKS, {"1": "low", "2": "high"})
     assert [find.code_of(v) for v in ("1", 1, 2.0, "low", "?", "3")] == [0, 0, 1, 0, -1, None]
+
+
+def test_whole_numbers_that_are_one_float_are_different_categories() -> None:
+    names = [str(2**53 + 1), str(2**53)]
+    stored = column([2**53, 2**53 + 1, 2**53 + 2])
+    find = Categories(names, MARKS)
+    assert [find.code_of(v.as_py()) for v in stored] == [1, 0, None]

@@ -67,7 +67,9 @@ def _items(items: list[tuple[Any, Any]]) -> Iterator[bytes]:
 
 def _state(value: Any) -> Mapping[str, Any]:
     if is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
+        state = {field.name: getattr(value, field.name) for field in fields(value)}
+        # Of features without an order nothing is said: so it was before there were any with one.
+        return {name: said for name, said in state.items() if name != "ordered" or said}
     if hasattr(value, "get_params"):
         return released(value)
     if isinstance(value, Tree):

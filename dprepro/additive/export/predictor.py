@@ -170,7 +170,7 @@ def lines(model, path):  # type: ignore[no-untyped-def]
                 yield names
     except UnicodeDecodeError:
         raise ValueError(
-            "its bytes are not text in UTF-8; save it as CSV in UTF-8, and unpack it if it is packed"
+            "its bytes are not text in UTF-8; save it as UTF-8, as CSV and not packed"
         ) from None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from itertools import chain
-from math import isinf
+from math import inf, isinf
 
 from dprepro.additive.export.plain import (
     CategoricalTerm,
@@ -18,7 +18,7 @@ from dprepro.additive.export.plain import (
 )
 from dprepro.additive.model import AdditiveModel
 from dprepro.data.card_parts import MISSING_TEXTS
-from dprepro.data.cells import BLANKS
+from dprepro.data.cells import BLANKS, number_of
 from dprepro.errors import DpreproError
 
 _COMMENT = """\
@@ -34,6 +34,7 @@ _LONG_NAMES = """\
 -- apart, and says "ambiguous".
 """
 _LONGEST_NAME = 63
+_LARGEST_EXACT = 2.0**53
 # MySQL and BigQuery take a backslash for the beginning of an escape: a name could end a string.
 _REFUSED = "\\"
 _SAID = "prediction"
@@ -152,6 +153,7 @@ def _check(model: PlainModel, table: str) -> None:
     refuse_unwritable(texts, "SQL", _REFUSED, _WHY)
     if not table:
         raise DpreproError("the table of new rows has an empty name: name it with --table NAME")
+    _refuse_large_codes(model)
     if not all(model.names):
         raise DpreproError(
             "a feature has an empty name, which no database reads as that of a column: name it in "
@@ -167,6 +169,24 @@ def _check(model: PlainModel, table: str) -> None:
                 "and DuckDB take them for one column: rename one in the data, and fit again; or "
                 "export the model with --to python, which tells them apart"
             )
+
+
+def _refuse_large_codes(model: PlainModel) -> None:
+    """Refuse categories that are one number of double precision, in which SQL compares numbers."""
+    for term in model.terms:
+        if not isinstance(term, CategoricalTerm):
+            continue
+        found: dict[float, str] = {}
+        for name in term.values:
+            number = number_of(name)
+            if number is None or not _LARGEST_EXACT <= abs(number) < inf:
+                continue
+            if (other := found.setdefault(number, name)) != name:
+                raise DpreproError(
+                    f"the categories {other!r} and {name!r} of {term.name!r} are one number of "
+                    "double precision, so that SQL could not tell them apart: write codes of fewer "
+                    "than 16 digits to the data, and fit again"
+                )
 
 
 def _cut_alike(names: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -197,3 +198,17 @@ def test_as_a_module_it_raises_a_plain_error(value: object) -> None:
     del row["hours"]
     with pytest.raises(ValueError, match="there is no column 'hours', which the model needs"):
         predictor.predict(small.file(), row)
+
+
+def test_headings_are_compared_without_blanks_around_them(tmp_path: Path) -> None:
+    text, X = to_python(small.model()), small.rows(20)
+    padded = X.rename(columns={"age": "\u00a0age ", "hours": " hours"})
+    pd.testing.assert_frame_equal(run(tmp_path, text, padded), run(tmp_path, text, X))
+
+
+def test_an_empty_line_is_no_row_and_is_refused_where_it_could_be_one() -> None:
+    found = predictor.records(io.StringIO("a,b\n1,2\n\n3,4\n\n", newline=""))
+    assert list(found) == [(1, ["a", "b"]), (2, ["1", "2"]), (4, ["3", "4"])]
+    assert len(list(predictor.records(io.StringIO('a\n1\n""\n\n', newline="")))) == 3
+    with pytest.raises(ValueError, match="line 3: it is empty, and the table has one column"):
+        list(predictor.records(io.StringIO("a\n1\n\n2\n", newline="")))

@@ -120,3 +120,12 @@ def test_an_expression_of_many_features_is_not_deep() -> None:
 def test_a_name_that_a_database_could_misread_is_refused(label: str) -> None:
     with pytest.raises(DpreproError, match="cannot be written as SQL"):
         to_sql(small.model(labels=["no", label]), "t")
+
+
+def test_categories_that_are_one_double_are_refused() -> None:
+    codes = {**small.categorical("code", [0, 1], ["a", "b"], None)}
+    codes["categories"] = [str(2**53), str(2**53 + 1)]
+    with pytest.raises(DpreproError, match="are one number of double precision"):
+        to_sql(small.model(features=[codes]), "t")
+    codes["categories"] = [str(2**53 - 1), str(2**53 - 2)]
+    assert to_sql(small.model(features=[codes]), "t")
