@@ -232,14 +232,17 @@ def _whole(
 ) -> pa.Table:
     """Return all records. A column of numbers in which a cell is none has all cells as texts."""
     names = opened().names
-    types = {"text": TEXT, "numeric": NUMBERS if marks.spelling.is_plain else FIELDS}
+    types = {"text": TEXT, "numeric": NUMBERS}
     wanted = {
         k: types.get(kinds.get(name, ""), FIELDS)
         for k, name in enumerate(names)
         if kinds.get(name) != "unused"
     }
     while True:
-        parts = list(opened().tables(wanted, marks.texts))
+        asked = wanted
+        if not marks.spelling.is_plain:  # Arrow knows no marks of thousands
+            asked = {k: FIELDS if kind == NUMBERS else kind for k, kind in wanted.items()}
+        parts = list(opened().tables(asked, marks.texts))
         columns: dict[int, list[pa.Array]] = {}
         for k, kind in wanted.items():
             found = [_as_numbers(part[str(k)], kind, marks) for part in parts]
@@ -264,7 +267,7 @@ def _as_numbers(column: pa.ChunkedArray, kind: pa.DataType, marks: Marks) -> pa.
     if column.type == kind:
         return column
     try:
-        return pa.chunked_array([pa.array(read_numbers(column, "", marks))])
+        return pa.chunked_array([pa.array(read_numbers(column, "", marks, marks.spelling))])
     except CellError:
         return None
 

@@ -474,3 +474,15 @@ def test_a_dataset_cannot_hold_rows_that_are_taken_apart(changes: dict[str, Any]
     assert Dataset(**{**fixed, **whole}).X.shape == (3, 1)
     with pytest.raises(ValueError, match="rows by position"):
         Dataset(**{**fixed, **whole, **changes})
+
+
+def test_pooled_files_may_write_numbers_in_other_ways(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x,y\n1.5,yes\n,no\n")
+    (tmp_path / "b.csv").write_text("x;y\n1.234,5;no\n-9;yes\n")
+    (tmp_path / "card.yaml").write_text(
+        "name: two\ntask: binary\ntarget: y\npositive: 'yes'\nmissing: ['', '-9']\n"
+        "sources: [{pool: [{file: a.csv}, {file: b.csv, format: {separator: ';', decimal: ',', "
+        "thousands: '.'}}]}]\nfeatures: {x: {numeric: [0, 2000], missing: true}}\n"
+    )
+    X = load(tmp_path / "card.yaml").X
+    np.testing.assert_array_equal(X["x"], [1.5, np.nan, 1234.5, np.nan])
