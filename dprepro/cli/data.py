@@ -139,7 +139,7 @@ def check(
 
     Example: dprepro data check datasets/adult.yaml
 
-    Example: dprepro data check datasets/adult.yaml --rows
+    Example: dprepro data check datasets/mushroom.yaml --rows
     """
     from dprepro.data.card import load_card
     from dprepro.data.header import check_names, header_names
