@@ -10,7 +10,8 @@ from typing import Literal
 
 import pyarrow as pa
 
-from dprepro.data.delimited import BadRecordError, Dialect, as_utf8
+from dprepro.data.decoding import BadRecordError, as_utf8
+from dprepro.data.delimited import Dialect
 from dprepro.data.feature_names import one_line
 from dprepro.errors import DpreproError
 

@@ -112,8 +112,6 @@ def distinct(column: pa.ChunkedArray) -> tuple[np.ndarray, pd.Index]:
     if isinstance(column.type, pa.BaseExtensionType):  # such as the intervals of pandas
         codes, values = pd.factorize(column.to_pandas())
         return codes, pd.Index(values)
-    if pa.types.is_null(value_type(column.type)):
-        return np.full(len(column), -1), pd.Index([], dtype=object)
     if pa.types.is_floating(value_type(column.type)):
         if pa.types.is_dictionary(column.type):
             column = pc.cast(column, column.type.value_type)

@@ -9,8 +9,6 @@ Each is refused with its line. Arrow gets whole records alone, so that no block 
 
 from __future__ import annotations
 
-import codecs
-import io
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -22,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from dprepro.data.decoding import BadRecordError, NotTextError, Utf8Stream, line_ends
 from dprepro.data.feature_names import one_line
-from dprepro.errors import DpreproError
 
 BLOCK_BYTES = 2**20
 """Bytes that are parsed at a time, or one record if that is longer."""
@@ -44,16 +42,7 @@ NUMBERS = pa.float64()
 """The type of a column of numbers."""
 
 _LF, _CR, _EOF = b"\n", b"\r", b"\x1a"
-_BOM = codecs.BOM_UTF8
-_WIDE = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
-         codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # fmt: skip
-_NEEDS_BOM = ("utf-16", "utf-32")
 _SEP_LINE = re.compile(rb"sep=([,;:|^~\t ])[ \t]*(?:\r\n|\r|\n)", re.IGNORECASE)
-_ADVICE = (
-    "say on its card how it is written, such as `format: {encoding: cp1252}` (Windows) or "
-    "`format: {encoding: latin-1}`, or save the file as UTF-8 (of Latin-1: "
-    "iconv -f latin1 -t utf8 OLD.csv > NEW.csv)"
-)
 
 
 @dataclass(frozen=True)
@@ -92,10 +81,6 @@ class Dialect:
 
 COMMAS = Dialect()
 """A CSV with a header."""
-
-
-class BadRecordError(DpreproError):
-    """A file cannot be parted into records; the message names the line, and quotes no field."""
 
 
 @dataclass
@@ -146,7 +131,7 @@ class Records:
     names: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._text = _Utf8(self.stream, self.dialect.encoding)
+        self._text = Utf8Stream(self.stream, self.dialect.encoding)
         self._rest, self._line, self._ended = b"", self.first_line, False
         self._empty_line = 0
         self._separator = self.dialect.separator
@@ -385,7 +370,7 @@ class Records:
                 written.append(self._separator.encode().join(fields) or b'""')
             elif reader.comment is None or not data.startswith(reader.comment, place):
                 self._empty_line = self._empty_line or line
-            line += _line_ends(data[place:stop])
+            line += line_ends(data[place:stop])
             place = stop
         text = b"\n".join(written) + (_LF if written else b"")
         quote = '"' if b'"' in text else None
@@ -409,8 +394,8 @@ class Records:
                 return
             try:
                 piece = self._text.read(least - len(self._rest))
-            except _NotTextError as error:
-                line = self._line + _line_ends(self._rest)
+            except NotTextError as error:
+                line = self._line + line_ends(self._rest)
                 raise BadRecordError(f"line {line}{error}") from None
             self._ended = not piece and not self._text.is_broken
             self._rest += piece
@@ -427,7 +412,7 @@ class Records:
                 if found is None:
                     break
                 fields, stop = found
-                self._line += _line_ends(self._rest[place:stop])
+                self._line += line_ends(self._rest[place:stop])
                 place = stop
                 if fields is not None:
                     self._rest = self._rest[place:]
@@ -440,24 +425,6 @@ class Records:
                     else "the first line cannot be read"
                 )
             least, goes_on = 2 * max(least, len(self._rest)), True
-
-
-def as_utf8(data: bytes, encoding: str) -> bytes:
-    """Return the bytes of a text file as UTF-8, without byte order mark.
-
-    Raises
-    ------
-    BadRecordError
-        If they are no text in this encoding.
-    """
-    text = _Utf8(io.BytesIO(data), encoding)
-    read = b""
-    try:
-        while (piece := text.read(max(len(data), 1))) or text.is_broken:
-            read += piece
-    except _NotTextError as error:
-        raise BadRecordError(f"line {1 + _line_ends(read)}{error}") from None
-    return read
 
 
 def line_of(stream: BinaryIO, dialect: Dialect, record: int, first_line: int = 1) -> int:
@@ -482,7 +449,7 @@ def line_of(stream: BinaryIO, dialect: Dialect, record: int, first_line: int = 1
             if fields is not None and record == 0:
                 return line
             record -= fields is not None
-            line += _line_ends(block.raw[place:stop])
+            line += line_ends(block.raw[place:stop])
             place = stop
     raise ValueError("there is no such record")
 
@@ -563,7 +530,7 @@ class _FieldReader:
             if body.end() == len(data):  # no closing quote so far
                 if not is_last:
                     return None
-                opened = line + _line_ends(data[start:place])
+                opened = line + line_ends(data[start:place])
                 raise BadRecordError(
                     f"line {opened}: a quote ({quote.decode()}) opens a field here and is never "
                     "closed, so that all that follows would be one field. Close it, or double a "
@@ -574,7 +541,7 @@ class _FieldReader:
         if closing is None or (closing.end() == len(data) and not is_last):
             if closing is not None:
                 return None
-            opened = line + _line_ends(data[start:place])
+            opened = line + line_ends(data[start:place])
             raise BadRecordError(
                 f"line {opened}: text stands after the closing quote ({quote.decode()}) of a field "
                 "that opens here. A quote within a quoted field is doubled; is one missing?"
@@ -602,7 +569,7 @@ class _FieldReader:
         text = plain[0] if self._dialect.missing is None else plain[0].strip(b" \t")
         if b"\0" in text:
             raise BadRecordError(
-                f"line {line + _line_ends(data[start:place])}: a NUL byte is no text. If the file "
+                f"line {line + line_ends(data[start:place])}: a NUL byte is no text. If the file "
                 "was saved as UTF-16, say so on its card: `format: {encoding: utf-16-le}`"
             )
         if b'"' in text:
@@ -612,118 +579,6 @@ class _FieldReader:
         if data.startswith(self._separator, stop):
             return text, stop + len(self._separator), False
         return text, stop + (2 if data.startswith(b"\r\n", stop) else 1), True
-
-
-class _NotTextError(Exception):
-    """The next bytes are no text."""
-
-    def __init__(self, encoding: str, is_exact: bool) -> None:
-        super().__init__(
-            f"{'' if is_exact else ' or a later one'}: its bytes are not text in the expected "
-            f"encoding, {encoding}; {_ADVICE}"
-        )
-
-
-class _Utf8:
-    """A stream as UTF-8, without byte order mark, whatever its encoding."""
-
-    def __init__(self, stream: BinaryIO, encoding: str) -> None:
-        self._stream, self._encoding = stream, encoding
-        self._is_begun, self._is_ascii = False, False
-        self._broken: UnicodeDecodeError | None = None
-        start = stream.read(4)
-        wide = next((name for mark, name in _WIDE.items() if start.startswith(mark)), None)
-        name = codecs.lookup(encoding).name
-        self._decoder: codecs.IncrementalDecoder | None = None
-        if start.startswith(_BOM):
-            self._start, self._encoding = start[len(_BOM) :], "utf8"
-        elif wide is not None and name.startswith(("utf-8", *_NEEDS_BOM)):
-            self._start, self._encoding = start, wide
-            self._decoder = codecs.getincrementaldecoder(wide)()
-        elif name in _NEEDS_BOM:
-            raise BadRecordError(
-                f"its bytes are not text in the expected encoding: {encoding} begins with a byte "
-                f"order mark, and the file does not; {_ADVICE}"
-            )
-        else:
-            self._start = start
-            if name not in ("utf-8", "utf-8-sig", "ascii"):
-                self._decoder = _incremental(name)
-            self._is_ascii = name == "ascii"
-        self._tail = b""
-
-    def read(self, size: int) -> bytes:
-        """Return the next bytes, some `size` of them; nothing at the end.
-
-        Raises
-        ------
-        _NotTextError
-            If they are no text in this encoding.
-        """
-        while True:
-            data = self._start + self._stream.read(size)
-            self._start = b""
-            try:
-                if self._broken is not None:
-                    raise self._broken
-                text = self._decoded(data, not data)
-            except UnicodeError as error:
-                is_exact = self._decoder is None
-                if is_exact and self._broken is None and isinstance(error, UnicodeDecodeError):
-                    self._broken = error
-                    return bytes(error.object[: error.start])
-                raise _NotTextError(self._encoding, is_exact) from None
-            if text or not data:
-                return text
-
-    @property
-    def is_broken(self) -> bool:
-        """Whether the next bytes are no text."""
-        return self._broken is not None
-
-    def _decoded(self, data: bytes, is_last: bool) -> bytes:
-        if self._decoder is not None:
-            text = self._decoder.decode(data, is_last).encode()
-            if not self._is_begun and text:
-                self._is_begun, text = True, text.removeprefix(_BOM)
-            return text
-        data = self._tail + data
-        self._tail = b""
-        if data.isascii():
-            return data
-        if not is_last and (cut := _half_character(data)):
-            data, self._tail = data[:-cut], data[-cut:]
-        data.decode("ascii" if self._is_ascii else "utf-8")
-        return data
-
-
-def _incremental(name: str) -> codecs.IncrementalDecoder:
-    info = codecs.lookup(name)
-    if info.incrementaldecoder is not None:
-        return info.incrementaldecoder()
-    return _WholeDecoder(name)
-
-
-class _WholeDecoder(codecs.IncrementalDecoder):
-    """For encodings that Python decodes as a whole only."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self._name, self._seen = name, b""
-
-    def decode(self, data: bytes, final: bool = False) -> str:  # type: ignore[override]
-        self._seen += bytes(data)
-        return self._seen.decode(self._name) if final else ""
-
-
-def _half_character(data: bytes) -> int:
-    """Return how many bytes at the end begin a character of UTF-8 that does not end there."""
-    for back in range(1, min(4, len(data)) + 1):
-        byte = data[-back]
-        if byte & 0b1100_0000 != 0b1000_0000:
-            length = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
-            return back if length > back else 0
-    return 0
 
 
 def _body(quote: str, escape: str | None) -> bytes:
@@ -770,13 +625,6 @@ def _has_odd_nan(table: pa.Table) -> bool:
 
 def _has_comment(data: bytes, mark: bytes) -> bool:
     return data.startswith(mark) or _LF + mark in data or _CR + mark in data
-
-
-def _line_ends(data: bytes) -> int:
-    """Return how many lines end in `data`: at LF, CRLF or CR."""
-    if _CR not in data:
-        return data.count(_LF)
-    return data.count(_LF) + data.count(_CR) - data.count(b"\r\n")
 
 
 def _ends(data: bytes, buffer: np.ndarray, is_last: bool) -> np.ndarray:

@@ -17,11 +17,11 @@ from dprepro.data.arff import parse_arff, read_sparse
 from dprepro.data.array_formats import ARCHIVE_FAULTS, GZIP, read_idx, read_npz, read_svmlight
 from dprepro.data.card_parts import Format, FormatKind
 from dprepro.data.cells import CellError, Marks, Spelling, read_numbers
+from dprepro.data.decoding import BadRecordError
 from dprepro.data.delimited import (
     FIELDS,
     NUMBERS,
     TEXT,
-    BadRecordError,
     Dialect,
     Records,
     line_of,

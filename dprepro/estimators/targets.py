@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,10 @@ def read_labels(
     """
     y = _read_y(model, frame, y)
     if domain is not None and domain.is_public:
+        if y.dtype == object and not any(isinstance(value, str) for value in y):
+            # None is a text, as texts and others are not mixed: float64, whatever numbers they are.
+            with suppress(TypeError, ValueError, OverflowError):
+                y = y.astype(np.float64)
         classes = public_classes(model, domain, y)
     else:
         classes = _observed_classes(model, y)
@@ -131,7 +136,4 @@ def _read_y(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarray:
         raise ValueError("Input y contains NaN: drop these rows or fill in their target")
     with values_withheld("y"):
         assert_all_finite(y, input_name="y")
-    if y.dtype == object and not any(isinstance(value, str) for value in y):
-        # Numbers, as none of them is a text: an array of objects cannot hold both here.
-        y = np.array(y.tolist())
     return np.asarray(y)

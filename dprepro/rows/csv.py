@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from dprepro.data.array_formats import GZIP
 from dprepro.data.card_parts import MISSING_TEXTS
 from dprepro.data.cells import BLANKS, PLAIN, CellError, Marks, Spelling, read_numbers
+from dprepro.data.decoding import BadRecordError
 from dprepro.data.delimited import (
     COMMAS,
     FIELDS,
     NUMBERS,
-    BadRecordError,
     Dialect,
     Records,
     line_of,

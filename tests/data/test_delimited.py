@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dprepro.data import delimited
-from dprepro.data.delimited import FIELDS, BadRecordError, Dialect, Records, line_of
+from dprepro.data.decoding import BadRecordError
+from dprepro.data.delimited import FIELDS, Dialect, Records, line_of
 
 ARFF: dict[str, Any] = {
     "names": ("a", "b", "c"), "quotes": "'\"", "escape": "\\", "missing": "?", "comment": "%",

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from dprepro.data import delimited, formats
 from dprepro.data.cells import Marks, NotNumericError, Spelling, number_of, read_numbers
 from dprepro.data.cleaning import public_domain
-from dprepro.data.delimited import BadRecordError
+from dprepro.data.decoding import BadRecordError
 from dprepro.data.formats import dialect_of
 from dprepro.data.loading import load_by
 from dprepro.errors import DpreproError
