@@ -39,6 +39,7 @@ from dprepro.config_keys import (
 from dprepro.errors import DpreproError, nearest
 from dprepro.files import is_file
 from dprepro.resources import builtin
+from dprepro.text import shell
 from dprepro.yaml_model import explain_all, refuse_other_kind
 from dprepro.yaml_source import YamlSource, read_yaml
 
@@ -291,7 +292,7 @@ def _collect(
 
 def to_run(name: str) -> str:
     """Return what `dprepro run` takes for the config of a journal: a name, or where a file lies."""
-    return name if name in config_names() else f"PATH/{name}.yaml"
+    return shell(name if name in config_names() else f"PATH/{name}.yaml")
 
 
 def _read(name: str | Path, folder: Path) -> YamlSource:

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from dprepro.text import latex, one_line
+
 FILE = Path(__file__).with_name("references.bib")
 
 # An entry begins at "@kind{key," and ends at a brace in the first column.
 _ENTRY = re.compile(r"^@\w+\{([^,\s]+),\n.*?^\}$", re.MULTILINE | re.DOTALL)
-# What BibTeX reads as a command.
-_SPECIAL = re.compile(r"([#$%&_])")
 
 
 @cache
@@ -29,8 +29,6 @@ def entry(kind: str, key: str, fields: Iterable[tuple[str, str]]) -> str:
 
 
 def _escaped(name: str, text: str) -> str:
-    line = " ".join(text.split())
     if name == "url":
-        return line.replace("{", "%7B").replace("}", "%7D")
-    # A brace without its partner would end the field.
-    return _SPECIAL.sub(r"\\\1", re.sub(r"[\\{}]", "", line))
+        return one_line(text).replace("{", "%7B").replace("}", "%7D")
+    return latex(text)

@@ -48,12 +48,11 @@ def run(
     DpreproError
         If the config, the dataset or the journal cannot be used.
     """
-    from rich.console import Console
-
     from dprepro.config import load_config
     from dprepro.experiment.display import display_for
     from dprepro.experiment.run import Options
     from dprepro.experiment.run import run as run_config
+    from dprepro.terminal import error_console
 
     options = Options(
         jobs=jobs,
@@ -64,7 +63,7 @@ def run(
         data_dir=None if data_dir is None else Path(data_dir),
     )
     experiment = load_config(config)
-    return run_config(experiment, options, display_for(experiment, Console(stderr=True)))
+    return run_config(experiment, options, display_for(experiment, error_console()))
 
 
 def table(config: str, *, results: str | Path = "results", compare: bool = False) -> pd.DataFrame:

@@ -16,6 +16,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from dprepro.text import visible
+
 StackedCell = str | tuple[Text, ...]
 """Words, which wrap at spaces and hyphens; or pieces, which stand side by side if there is room."""
 
@@ -44,6 +46,12 @@ class StackedColumn:
     cells: Sequence[StackedCell]
     justify: JustifyMethod = "left"
     least: int = 0
+
+    def __post_init__(self) -> None:
+        """Make visible, before anything is measured, what would steer the terminal."""
+        cells = [visible(c) if isinstance(c, str) else tuple(map(_seen, c)) for c in self.cells]
+        object.__setattr__(self, "title", visible(self.title))
+        object.__setattr__(self, "cells", cells)
 
     @property
     def narrowest(self) -> int:
@@ -169,6 +177,12 @@ def _width(console: Console, options: ConsoleOptions, table: Table) -> int:
     """Return what the columns of `table` take, with all between them."""
     table.min_width = None  # room for its title, which may wrap
     return Measurement.get(console, options.update_width(_NO_EDGE), table).maximum
+
+
+def _seen(piece: Text) -> Text:
+    if (shown := visible(piece.plain)) != piece.plain:
+        piece = Text(shown, piece.style)
+    return piece
 
 
 def _fit(cell: StackedCell, width: int) -> Text:

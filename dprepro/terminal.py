@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,9 +20,11 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.segment import Segment
 from rich.text import Text
 
 from dprepro.stacked import Fitting, Stacked, StackedColumn
+from dprepro.text import visible
 
 Renderable = RenderableType
 """What a console prints."""
@@ -40,18 +42,32 @@ _FILE_WIDTH = 180
 _FILE_HEIGHT = 24
 
 
+class PlainConsole(Console):
+    """A console that shows every text as it is: no markup, no emoji, nothing that steers it."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, highlight=False, **options)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """Yield what is drawn, with what would steer the terminal made visible."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else visible(text), style, control)
+
+
 def console() -> Console:
     """Return a console of the terminal's width, or a wide one for a file or a pipe.
 
     The environment variable COLUMNS sets the width instead, if it is a positive number.
     """
     size = shutil.get_terminal_size((_FILE_WIDTH, _FILE_HEIGHT))
-    return Console(width=size.columns, height=size.lines)
+    return PlainConsole(width=size.columns, height=size.lines)
 
 
 def error_console() -> Console:
     """Return a console for standard error."""
-    return Console(stderr=True)
+    return PlainConsole(stderr=True)
 
 
 def can_draw(console: Console) -> bool:
@@ -72,7 +88,7 @@ def progress_bar(
     goes away at its end.
     """
     return Progress(
-        TextColumn("[bold]{task.description}"),
+        TextColumn("{task.description}", "bold", markup=False),
         BarColumn(),
         amount,
         TimeElapsedColumn(),
@@ -92,8 +108,8 @@ def counted(number: int, noun: str) -> str:
 
 
 def below(*parts: Renderable) -> Renderable:
-    """Return the parts one below the other; strings are read as rich markup."""
-    return Group(*parts)
+    """Return the parts one below the other; strings are plain text."""
+    return Group(*(Text(visible(part)) if isinstance(part, str) else part for part in parts))
 
 
 def indented(part: Renderable) -> Renderable:
@@ -167,7 +183,7 @@ class BareTable:
             columns.append(
                 StackedColumn(
                     heading,
-                    [(Text(cell),) for cell in cells] if whole else cells,
+                    [(Text(visible(cell)),) for cell in cells] if whole else cells,
                     "left" if is_word else "right",
                     least=_READABLE,
                 )
@@ -195,6 +211,7 @@ def aligned_list(
     """
     if not rows:
         return []
+    rows = [[visible(cell) for cell in row] for row in rows]
     right = set(figures)
     widths = [
         min(max(cell_len(row[k]) for row in rows), _LONGEST_CELL) for k in range(len(rows[0]) - 1)

@@ -63,4 +63,5 @@ def test_an_entry_of_a_dataset_says_what_its_card_says(name: str) -> None:
 
 def test_an_entry_of_plain_text_is_escaped() -> None:
     said = entry("misc", "shop", [("title", "50 % of R&D {x}"), ("note", ""), ("url", "h://a_b")])
-    assert said == "@misc{shop,\n  title = {50 \\% of R\\&D x},\n  url = {h://a_b}\n}"
+    title = r"50 \% of R\&D \textbraceleft{}x\textbraceright{}"
+    assert said == f"@misc{{shop,\n  title = {{{title}}},\n  url = {{h://a_b}}\n}}"

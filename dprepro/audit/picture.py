@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from dprepro.audit.result import AuditResult
 from dprepro.errors import DpreproError
+from dprepro.text import plain
 
 FORMATS = (".png", ".svg")
 
@@ -73,7 +74,7 @@ def _draw_panel(axis: Axes, result: AuditResult) -> None:
     axis.axvline(threshold, color="black", linestyle="--", linewidth=1, label="threshold")
     task = f", {result.task}" if result.task else ""
     axis.set_title(
-        f"{result.subject}{task}\nepsilon >= {result.lower_bound:.2f}, stated "
+        plain(result.subject + task) + f"\nepsilon >= {result.lower_bound:.2f}, stated "
         f"{result.epsilon:g}: {result.verdict.value}",
         fontsize=9,
     )

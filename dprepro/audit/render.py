@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.text import Text
 
 from dprepro.audit.one_run import OneRunResult
@@ -14,7 +12,7 @@ from dprepro.audit.result import AuditResult, AuditVerdict
 from dprepro.privacy.audit import CONFIDENCE, REFUTING
 from dprepro.privacy.one_run_curve import CURVE
 from dprepro.stacked import StackedColumn
-from dprepro.terminal import Renderable, stacked_table
+from dprepro.terminal import Renderable, below, stacked_table
 
 Result = AuditResult | OneRunResult
 
@@ -58,13 +56,14 @@ _MEANINGS = {
 _NO_REASON = "the ledger names no reason: a fault of the method, or of its ledger"
 
 
-def render(results: Sequence[Result]) -> Group:
+def render(results: Sequence[Result]) -> Renderable:
     """Return a table with a row each, then a line on each pair and what the ledger says of it."""
-    parts: list[RenderableType] = [_table(results), ""]
+    parts: list[Renderable] = [_table(results), ""]
     for result in results:
-        parts.append(f"[bold]{_name(result)}[/] ({result.adjacency}): {escape(_basis(result))}")
+        said = f" ({result.adjacency}): {_basis(result)}"
+        parts.append(Text.assemble((_name(result), "bold"), said))
         if result.verdict.is_refuted:
-            parts.extend(f"    - {escape(gap)}" for gap in result.gaps or (_NO_REASON,))
+            parts.extend(f"    - {gap}" for gap in result.gaps or (_NO_REASON,))
     verdicts = {result.verdict for result in results}
     parts.extend(f"\n{words}" for verdict, words in _MEANINGS.items() if verdict in verdicts)
     if AuditVerdict.UNDECIDED in verdicts:
@@ -72,7 +71,7 @@ def render(results: Sequence[Result]) -> Group:
         parts.append(f"\n{_UNDECIDED_MEANS}{_MANY_RUNS if once else _MORE_RUNS}")
     if any(_is_blind(result) for result in results):
         parts.append(f"\n{_BLIND_MEANS}")
-    return Group(*parts)
+    return below(*parts)
 
 
 def _is_blind(result: Result) -> bool:

@@ -15,8 +15,9 @@ import typer
 
 from dprepro import __version__
 from dprepro.cli.completing import complete_names
-from dprepro.cli.streams import Streams
+from dprepro.cli.streams import Streams, say
 from dprepro.errors import DEBUG_VARIABLE, DpreproError, DpreproWarning, publishable
+from dprepro.text import visible
 
 app = typer.Typer(
     name="dprepro",
@@ -145,12 +146,12 @@ def _code_of_app() -> int:
 
 
 def _print_error(what: str, text: str) -> None:
-    from rich.console import Console
-    from rich.markup import escape
+    from rich.text import Text
 
-    Console(stderr=True, highlight=False).print(
-        f"[bold red]{what}[/] {escape(text)}", soft_wrap=True
-    )
+    from dprepro.terminal import error_console
+
+    said = Text.assemble((what, "bold red"), f" {visible(text)}")
+    error_console().print(said, soft_wrap=True)
 
 
 _NO_MEMORY = (
@@ -200,7 +201,7 @@ def _of_the_machine(error: OSError) -> str:
 def _print_plainly(text: str) -> None:
     """Write a line to standard error, if there is one."""
     with suppress(OSError, ValueError):
-        sys.stderr.write(text.encode("utf-8", "replace").decode() + "\n")
+        sys.stderr.write(visible(text) + "\n")
         sys.stderr.flush()
 
 
@@ -220,6 +221,6 @@ def _show_warnings_as_lines() -> None:
             usual(message, category, filename, lineno, file, line)
         elif str(message) not in shown:
             shown.add(str(message))
-            typer.echo(f"warning: {message}", err=True)
+            say(f"warning: {message}", err=True)
 
     warnings.showwarning = show

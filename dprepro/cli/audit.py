@@ -134,7 +134,7 @@ def audit(
         results = [*many]
     if output is not None and one_run:
         _record(output, results)
-    console().print(render(results), highlight=False)
+    console().print(render(results))
     if any(result.unexplained for result in results):
         raise typer.Exit(1)
 
@@ -248,7 +248,7 @@ def _run_many(
             bar.update(line, description=called)
             if not stderr.is_terminal:  # which shows no bar
                 said = f"{number} of {len(chosen)}: {called}, {most:,} runs at most"
-                stderr.print(said, markup=False, soft_wrap=True, highlight=False)
+                stderr.print(said, soft_wrap=True)
             before = bar.tasks[0].completed
             # None are left where a case before it has made them.
             to_make = left.pop((case.runs_of, case.task), 0)
@@ -269,7 +269,7 @@ def _run_many(
     if not results and errors:
         raise errors[0]
     for text in dict.fromkeys(map(str, errors)):
-        stderr.print(text, markup=False, soft_wrap=True, highlight=False)
+        stderr.print(text, soft_wrap=True)
     return results
 
 
@@ -289,7 +289,7 @@ def _announce(stderr: Console, planned: Sequence[tuple[Case, int]], jobs: int) -
         seconds = expected_seconds(planned, jobs)
     audits, runs = counted(len(planned), "audit"), sum(_runs_made_once(planned).values())
     text = f"{audits}, {runs:,} runs at most: about {duration(seconds)} with --jobs {jobs}"
-    stderr.print(text, markup=False, soft_wrap=True, highlight=False)
+    stderr.print(text, soft_wrap=True)
 
 
 @contextmanager

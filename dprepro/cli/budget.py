@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dprepro.cli.streams import say
+
 if TYPE_CHECKING:
     from dprepro.release.book import Entry
 
@@ -52,7 +54,7 @@ def budget(
 
     if register_lost:
         count = accept_new_register()
-        typer.echo(f"{count} release(s) now count against every dataset")
+        say(f"{count} release(s) now count against every dataset")
     book = read_book()
     unknown = ""
     if card is None:
@@ -65,7 +67,7 @@ def budget(
         _say(f"{card} is known by path and file only, as its rows cannot be used: {unknown}")
     shown = [account for account in accounts if account]
     if not shown:
-        typer.echo(_none_found(card, unknown))
+        say(_none_found(card, unknown))
     for account in shown:
         _show(account)
     if shown:
@@ -84,7 +86,7 @@ def _show(account: Sequence[Entry]) -> None:
     from dprepro.release.book import total_spent
     from dprepro.release.limits import limits_of
 
-    typer.echo(", ".join(dict.fromkeys(entry.dataset for entry in account)))
+    say(", ".join(dict.fromkeys(entry.dataset for entry in account)))
     for entry in account:
         ledger = entry.spent
         _say(
@@ -104,11 +106,11 @@ def _show(account: Sequence[Entry]) -> None:
                 f"  limit of {entry.dataset}: epsilon {limit.epsilon:g}, delta {limit.delta:g}, "
                 f"for each {entry.spent.unit}"
             )
-    typer.echo("")
+    say("")
 
 
 def _say(text: str) -> None:
     """Print a line, which goes on below itself where the terminal is too narrow."""
     from dprepro.terminal import console, wrapped
 
-    typer.echo("\n".join(wrapped(text, console().width, 6)))
+    say("\n".join(wrapped(text, console().width, 6)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -194,20 +193,19 @@ def _run_again(committed: Path, data_dir: Path | None, jobs: int | None) -> Reru
     """Run the fast config into a folder of its own, and compare with the committed records."""
     from tempfile import TemporaryDirectory
 
-    from rich.console import Console
-
     from dprepro.config import load_config
     from dprepro.experiment.display import display_for
     from dprepro.experiment.journal import read_journal
     from dprepro.experiment.run import Options, journal_path, run
     from dprepro.report.judge.rerun import compare_records
     from dprepro.report.read.results import journal_paths
+    from dprepro.terminal import error_console
 
     before = [read_journal(path) for path in journal_paths(committed)]
     config = load_config(FAST_CONFIG)
     with TemporaryDirectory() as folder:
         options = Options(results=Path(folder), data_dir=data_dir, jobs=jobs)
-        run(config, options, display_for(config, Console(stderr=True)))
+        run(config, options, display_for(config, error_console()))
         fresh = read_journal(journal_path(config, Path(folder)))
     committed_records = [record for contents in before for record in contents.records]
     return compare_records(fresh.records, committed_records)
@@ -224,12 +222,13 @@ def _show(
     from dprepro.report.write.check import render_again, render_cells, render_check
     from dprepro.report.write.rows import again_json, check_json
     from dprepro.terminal import console
+    from dprepro.text import json_text
 
     if format is CheckFormat.JSON:
         outcome = check_json(report, require_all)
         if again is not None:
             outcome |= again_json(again)
-        typer.echo(json.dumps(outcome, indent=1, allow_nan=False, ensure_ascii=False))
+        typer.echo(json_text(outcome))
         return
     screen = console()
     if verbose:

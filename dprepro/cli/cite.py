@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dprepro.cli.streams import say
+
 if TYPE_CHECKING:
     from dprepro.data.card import Card
     from dprepro.methods.registry import Method
@@ -33,7 +35,7 @@ def cite(
     Example: dprepro cite adult dp-ebm-gdp
     """
     entries = [one for name in names or ["dprepro"] for one in _entries_of(name)]
-    typer.echo("\n\n".join(dict.fromkeys(entries)))
+    say("\n\n".join(dict.fromkeys(entries)))
 
 
 def _entries_of(name: str) -> list[str]:

@@ -93,5 +93,6 @@ def compare(
     elif format is CompareFormat.JSON:
         typer.echo(json_comparison(found, per_split))
     else:
-        typer.echo(csv_rows(split_rows(found) if per_split else comparison_rows(found)))
+        # Click would leave out what looks like a colour.
+        typer.echo(csv_rows(split_rows(found) if per_split else comparison_rows(found)), color=True)
     warn(any(cell.task.is_private for cell in cells), "exact scores")

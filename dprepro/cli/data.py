@@ -13,7 +13,9 @@ import typer
 from typer.core import TyperGroup
 
 from dprepro.cli.finding import Words, select, show_list
+from dprepro.cli.streams import say
 from dprepro.errors import DpreproError, nearest_names
+from dprepro.text import shell
 
 if TYPE_CHECKING:
     from dprepro.data.card import Card
@@ -111,9 +113,7 @@ def fetch(name: Name, data_dir: DataDir = None) -> None:
     private.warn(load_card(name).is_private(data_dir, with_test=True), _COUNTED)
     rows, columns = dataset.X.shape
     test = f" and {len(dataset.test.X):,} of a test set" if dataset.test else ""
-    typer.echo(
-        f"{dataset.name}: {rows:,} rows{test}, {columns} columns, verified, from {dataset.source}"
-    )
+    say(f"{dataset.name}: {rows:,} rows{test}, {columns} columns, verified, from {dataset.source}")
 
 
 @data.command()
@@ -160,13 +160,13 @@ def check(
     if rows:
         _check_rows(card, found, data_dir)
     read = "Every row was read, and keeps to it" if rows else "No row was read"
-    typer.echo(f"{card}: complete: {found.task}, target {found.target}, {said}. {read}")
+    say(f"{card}: complete: {found.task}, target {found.target}, {said}. {read}")
     if found.features and not rows:
-        typer.echo(f"Whether the rows keep to it: dprepro data check {card} --rows reads them")
+        say(f"Whether the rows keep to it: dprepro data check {shell(card)} --rows reads them")
     if found.features and not found.domain_note:
-        typer.echo("It does not say why its domain is public: add `domain_note`")
+        say("It does not say why its domain is public: add `domain_note`")
     if found.budget_limit is None:
-        typer.echo("It sets no limit for what `dprepro release` may spend in all (`budget_limit`)")
+        say("It sets no limit for what `dprepro release` may spend in all (`budget_limit`)")
 
 
 def _check_rows(card: Path, found: Card, data_dir: Path | None) -> None:
@@ -192,8 +192,9 @@ def croissant(name: Name) -> None:
     """
     from dprepro.data.card import load_card
     from dprepro.data.croissant import croissant as described
+    from dprepro.text import json_text
 
-    typer.echo(json.dumps(described(load_card(name)), indent=1, ensure_ascii=False))
+    typer.echo(json_text(described(load_card(name))))
 
 
 @data.command()
@@ -220,7 +221,7 @@ def verify(
     for check in checks:
         private.warn(check.is_private, _COUNTED)
         text = f"{check.status:>7} {check.name}: {check.message}"
-        typer.echo("\n".join(wrapped(text, width, 8)))
+        say("\n".join(wrapped(text, width, 8)))
     if any(c.status == "wrong" or (name and c.status != "ok") for c in checks):
         raise typer.Exit(1)
 
@@ -235,7 +236,6 @@ def describe(
 
     Example: dprepro data describe adult --json
     """
-    import json
 
     from dprepro.data import load
     from dprepro.data.card import load_card
@@ -271,9 +271,9 @@ def _render(description: Description) -> None:
     console().print(stacked_table("", parts, 1, is_tight=True))
     if any(outside):
         said = "outside: the share of the rows whose value lies outside the public bounds"
-        typer.echo("\n".join(wrapped(said, console().width)))
+        say("\n".join(wrapped(said, console().width)))
     if description.undeclared:
-        typer.echo("\n".join(wrapped(in_words(description.undeclared), console().width)))
+        say("\n".join(wrapped(in_words(description.undeclared), console().width)))
 
 
 def _alike(columns: list[Column]) -> Iterator[tuple[Column, Column]]:

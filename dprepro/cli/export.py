@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from dprepro.cli.model_files import ModelFile
+from dprepro.cli.streams import say
 
 
 class Form(str, Enum):
@@ -86,8 +87,8 @@ def export(
 
             text = to_python(loaded)
         if target is None:
-            typer.echo(text, nl=False)
+            typer.echo(text, nl=False, color=True)
             return
         with appearing_complete(target) as unfinished:
             unfinished.write_text(text, encoding="utf-8")
-    typer.echo(f"{output}: the model for {to.value}")
+    say(f"{output}: the model for {to.value}")

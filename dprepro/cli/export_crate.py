@@ -18,6 +18,7 @@ from dprepro.cli.journals import (
     assumed_plans,
     shown_journals,
 )
+from dprepro.cli.streams import say
 from dprepro.errors import DpreproError
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def export_crate(
         count = _write(output, paths, held, found, licence)
     except OSError as error:
         raise DpreproError(f"--output {output}: cannot be written: {error.strerror}") from error
-    typer.echo(f"{output}: {len(paths)} journals, {count} files beside the metadata")
+    say(f"{output}: {len(paths)} journals, {count} files beside the metadata")
 
 
 def _refuse_private(held: dict[str, JournalContents]) -> None:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from dprepro.cli.streams import say
+
 Words = Annotated[
     list[str] | None,
     typer.Argument(metavar="[WORD]...", help="Only what has all these words in name or title."),
@@ -42,4 +44,4 @@ def show_list(rows: Sequence[Sequence[str]], figures: Collection[int] = ()) -> N
     from dprepro.terminal import aligned_list, console
 
     for line in aligned_list(rows, console().width, figures):
-        typer.echo(line)
+        say(line)

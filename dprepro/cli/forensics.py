@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -61,6 +60,7 @@ def forensics(
         render_overview,
     )
     from dprepro.terminal import console
+    from dprepro.text import json_text
 
     with Waiting() as waiting:
         waiting.step("reading the journals")
@@ -84,7 +84,7 @@ def forensics(
         and (not method or column.question.method in method)
     ]
     if format is ForensicsFormat.JSON:
-        typer.echo(json.dumps(json_columns(shown), indent=1, allow_nan=False, ensure_ascii=False))
+        typer.echo(json_text(json_columns(shown)))
     elif format is ForensicsFormat.MARKDOWN:
         typer.echo(markdown_columns(shown))
     else:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dprepro.cli.streams import say
+
 if TYPE_CHECKING:
     from dprepro.report.read.plans import JournalPlan
     from dprepro.report.read.results import Results
@@ -89,5 +91,5 @@ def method_titles() -> dict[str, str]:
     try:
         return {name: method.title for name, method in all_methods().items()}
     except DpreproError as error:
-        typer.echo(f"methods are shown by name: {error}", err=True)
+        say(f"methods are shown by name: {error}", err=True)
         return {}

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from dprepro.cli.levels import repeated_levels
 from dprepro.cli.model_files import model_file
@@ -51,6 +50,7 @@ def ledger(
     from dprepro.errors import DpreproError
     from dprepro.inspect.ledgers import ROWS, planned_ledgers
     from dprepro.report.write import ledgers as render
+    from dprepro.terminal import PlainConsole
 
     if (model := _model_file(config)) is not None:
         if method or epsilon:
@@ -59,23 +59,23 @@ def ledger(
         return
     experiment = load_config(config)
     found = planned_ledgers(experiment, tuple(method or ()), tuple(epsilon or ()), data_dir)
-    console = Console(highlight=False)
+    screen = PlainConsole()
     if as_json:
         fitted_to = {"fitted_to": f"{ROWS} random rows of the public domain"}
         ledgers = [render.ledger_json(planned) | fitted_to for planned in found]
         typer.echo(json.dumps(ledgers, indent=1))
     else:
-        console.print(
+        screen.print(
             f"Ledgers of fits to {ROWS} random rows of the public domain. Where a method divides "
             "its budget by a released number of rows, as dp-ebm-plus does, the noise of a fit to "
             "your rows can differ; `dprepro ledger MODEL` shows that of a fitted model.\n"
         )
         if method and epsilon:
             for planned in found:
-                console.print(render.detail(planned))
+                screen.print(render.detail(planned))
         else:
-            console.print(render.ledger_overview(found))
-            console.print("\nTo see a ledger in full, give both --method and --epsilon.")
+            screen.print(render.ledger_overview(found))
+            screen.print("\nTo see a ledger in full, give both --method and --epsilon.")
     if method and any(planned.error for planned in found):
         raise typer.Exit(2)
 
@@ -87,12 +87,11 @@ def _model_file(name: str) -> Path | None:
 
 
 def _show_model(path: Path, as_json: bool) -> None:
-    from rich.markup import escape
-
     from dprepro.additive.file import load_model
     from dprepro.errors import DpreproError
     from dprepro.estimators.contract import ledger_of
     from dprepro.report.write import ledgers as render
+    from dprepro.terminal import PlainConsole
 
     found = ledger_of(load_model(path))
     if found is None:
@@ -100,5 +99,4 @@ def _show_model(path: Path, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"model": str(path)} | render.ledger_values(found), indent=1))
         return
-    of = f"[bold]{escape(str(path))}[/], as stated in the file"
-    Console(highlight=False).print(render.ledger_in_full(found, of))
+    PlainConsole().print(render.ledger_in_full(found, str(path), ", as stated in the file"))

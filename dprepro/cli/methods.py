@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dprepro.cli.finding import select, show_list
+from dprepro.cli.streams import say
 
 if TYPE_CHECKING:
     from dprepro.methods.registry import Method
@@ -106,9 +107,9 @@ def _show_block(method: Method) -> None:
     if method.takes_tables:
         promise += "; `fit --table` reads its rows in chunks"
     said = [promise, *(f"- {text}" for text in method.assumes), method.reference]
-    typer.echo("\n".join(wrapped(f"{method.name}  {method.title} ({_kinds(method)})", width, 4)))
+    say("\n".join(wrapped(f"{method.name}  {method.title} ({_kinds(method)})", width, 4)))
     for text in said:
-        typer.echo("\n".join(wrapped(f"    {text}", width, 6)))
+        say("\n".join(wrapped(f"    {text}", width, 6)))
     typer.echo()
 
 

@@ -10,6 +10,7 @@ import typer
 
 from dprepro.cli.levels import one_level
 from dprepro.cli.model_files import ModelFile, refuse_in_release
+from dprepro.cli.streams import say
 from dprepro.cli.tuned import AllowTunedSplits
 
 if TYPE_CHECKING:
@@ -121,10 +122,10 @@ def fit(
             model = fit_model(experiment, task, data_dir, not by_split, given)
         notes = save_fitted(model, experiment.name, task, output, not by_split, table is not None)
     rows = f"split {split}" if by_split else "all rows" if table is None else f"rows of {table}"
-    typer.echo(f"{output}: {describe(task)} on {task.dataset}, {rows}")
-    typer.echo(_promise(model, task))
+    say(f"{output}: {describe(task)} on {task.dataset}, {rows}")
+    say(_promise(model, task))
     if notes is not None:
-        typer.echo(f"{notes}: which rows those are; not for release")
+        say(f"{notes}: which rows those are; not for release")
 
 
 def _promise(model: AdditiveModel, task: Task) -> str:
@@ -210,7 +211,7 @@ def edit(
         done = editing.set_value(loaded, str(feature), str(at), float(value or 0.0))
     if done is not None or output is not None:
         save_model(loaded, target)
-    typer.echo(_outcome(done, undo, target))
+    say(_outcome(done, undo, target))
 
 
 def _outcome(done: Edit | None, undone: bool, target: Path) -> str:
@@ -243,7 +244,7 @@ def _show(model: AdditiveModel, path: Path, feature: str | None) -> None:
     if (ledger := ledger_of(model)) is not None:
         from dprepro.report.write.ledgers import ledger_in_full
 
-        console().print(ledger_in_full(ledger, "[bold]Ledger[/], as stated in the file"))
+        console().print(ledger_in_full(ledger, "Ledger", ", as stated in the file"))
 
 
 def score(

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dprepro.cli.streams import say
+from dprepro.text import shell
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -127,33 +130,33 @@ def dataset(
     write_new({card: written.text}, force)
     left = read_yaml(card, text_only=True).unfilled
     names = ", ".join(name or '""' for name in columns.forms)
-    typer.echo(
+    say(
         f"{card}: {len(columns.forms)} columns. Their names and types were read from the file, and "
         f"count as public from now on; {_what_was_taken(observed, bool(written.facts))}\n"
         f"Check that these are names, and not the values of a row: {names}"
     )
     if columns.doubtful:
-        typer.echo(
+        say(
             "Warning: a name that is also a value in its column: "
             f"{', '.join(columns.doubtful)}. If the first line of {data} is a row, delete {card}, "
             "put a line with the names before it, and write the card again",
             err=True,
         )
     for warning in written.warnings:
-        typer.echo(f"Warning: {warning}", err=True)
+        say(f"Warning: {warning}", err=True)
     if observed:
-        typer.echo(
+        say(
             f"Warning: {card} holds values of the rows. It is for rows that are public: of private "
             "rows, the card and every model made with it disclose values, and no epsilon covers "
             "that. The card still says `private: true`; without --observed no value is taken",
             err=True,
         )
     if left:
-        typer.echo(f"{len(left)} lines are to be filled in; then: dprepro data check {card}")
+        say(f"{len(left)} lines are to be filled in; then: dprepro data check {shell(card)}")
     elif codebook is not None:
-        typer.echo(f"The codebook filled in all of it. Check it: dprepro data check {card}")
+        say(f"The codebook filled in all of it. Check it: dprepro data check {shell(card)}")
     else:
-        typer.echo(f"Nothing is left to fill in. Check it: dprepro data check {card}")
+        say(f"Nothing is left to fill in. Check it: dprepro data check {shell(card)}")
 
 
 def _what_was_taken(observed: bool, facts: bool) -> str:
@@ -194,7 +197,7 @@ def config(
     place = os.path.relpath(card.resolve(), target.resolve().parent)
     write_new({target: config_text(found, place)}, force)
     methods = [entry.method for entry in load_config(target).methods]
-    typer.echo(f"{target}: {', '.join(methods)} on {found.name}. Run it: dprepro run {target}")
+    say(f"{target}: {', '.join(methods)} on {found.name}. Run it: dprepro run {shell(target)}")
 
 
 @new.command()
@@ -220,9 +223,10 @@ def method(
         raise DpreproError(f"there is a method called {name!r} already; choose another name")
     written: Mapping[Path, str] = {place / file: text for file, text in files.items()}
     write_new(written, force)
-    typer.echo(
+    say(
         f"{place}: {', '.join(files)}\n"
-        f"Use it:  export {registry.PLUGIN_VARIABLE}={folder}; dprepro methods {name}\n"
-        f"Test it: python -m pytest {place} (after `make install-dev` or `pip install pytest`)\n"
+        f"Use it:  export {registry.PLUGIN_VARIABLE}={shell(folder)}; dprepro methods {name}\n"
+        f"Test it: python -m pytest {shell(place)} (after `make install-dev` or `pip install "
+        "pytest`)\n"
         f"Audit it, when {registry.PLUGIN_VARIABLE} is set: dprepro audit {name}"
     )

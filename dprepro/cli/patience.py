@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from threading import Timer
 
-import typer
+from dprepro.cli.streams import say
 
 SECONDS = 2.0
 """What takes no longer says nothing."""
@@ -42,7 +42,7 @@ class Patience:
             self._say()
 
     def _say(self) -> None:
-        typer.echo(f"{self._step} ...", err=True)
+        say(f"{self._step} ...", err=True)
 
 
 class Waiting(Patience):

@@ -10,6 +10,7 @@ import typer
 
 from dprepro.cli.journals import DEFAULT_FOLDER, Configs, Paper, ResultsFolder, method_titles, read
 from dprepro.cli.levels import repeated_levels
+from dprepro.cli.streams import say
 
 
 class FigureFormat(str, Enum):
@@ -96,7 +97,7 @@ def curves(
     )
     endings = endings_of(format)
     for path in write_figures(build_panels(tables, method or ()), output, endings):
-        typer.echo(path)
+        say(path)
 
 
 @plot.command()
@@ -169,7 +170,7 @@ def shapes(
         require_shapes(experiment, tasks)
     require_room(len(tasks) + len(model or []))
     if any(task.is_private for task in tasks):
-        typer.echo(_RELEASES.format(len(tasks)), err=True)
+        say(_RELEASES.format(len(tasks)), err=True)
     for task in shown_steps("fitting", tasks, describe):
         fitted = fit_model(experiment, task, data_dir)
         columns.append(column_of(describe(task), fitted))
@@ -188,6 +189,6 @@ def shapes(
     there = select_features(columns, feature or [], numeric)
     features = there if feature else most_important(columns, there)
     if note := left_out(len(features), len(there)):
-        typer.echo(note, err=True)
+        say(note, err=True)
     for path in write_shapes(columns, features, name, output, endings_of(format), own_scale):
-        typer.echo(path)
+        say(path)

@@ -29,7 +29,7 @@ def sweep(
     from dprepro.report.draw.files import save_figures
     from dprepro.report.draw.sweeps import build_sweeps, draw_sweeps
     from dprepro.report.read.metrics import find_metric
-    from dprepro.report.text import file_names
+    from dprepro.text import file_names
 
     shown = find_metric(metric)
     found = build_sweeps(read(results, config), parameter, shown, method_titles())

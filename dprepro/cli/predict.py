@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dprepro.cli.model_files import ModelFile
+from dprepro.cli.streams import say
 
 if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel
@@ -115,9 +116,9 @@ def predict(
             loaded, table, target, wanted, None if card is None else load_card(card)
         )
     for line in unknown.lines():
-        typer.echo(line, err=True)
+        say(line, err=True)
     if target is not None:
-        typer.echo(f"{output}: {_summary(loaded)}")
+        say(f"{output}: {_summary(loaded)}")
 
 
 def _summary(model: AdditiveModel) -> str:

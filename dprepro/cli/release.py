@@ -11,6 +11,7 @@ import typer
 
 from dprepro.cli.levels import one_level
 from dprepro.cli.run import INTERRUPTED
+from dprepro.cli.streams import say
 
 if TYPE_CHECKING:
     from dprepro.config import ExperimentConfig
@@ -126,7 +127,7 @@ def release(
         method=chosen.name, ledger={}, limit=found.budget_limit,
     )  # fmt: skip
     total, earlier = book.look_ahead(entry, ledger)
-    typer.echo(_question(found, chosen, ledger, total, earlier, place, rule, beware))
+    say(_question(found, chosen, ledger, total, earlier, place, rule, beware))
     _ask(yes)
     (task,) = (p.task for p in plan(experiment, data_dir, identify=False))
     known = _audits(audits, chosen.name, found.task)
@@ -137,7 +138,7 @@ def release(
         _make(entry, ledger, experiment, task, publisher, found, room, jobs or 1, data_dir)
     except KeyboardInterrupt:
         said = _written(room) if room.is_published else "nothing is written"
-        typer.echo(f"interrupted: {said}. `dprepro budget` says whether it counts")
+        say(f"interrupted: {said}. `dprepro budget` says whether it counts")
         raise typer.Exit(INTERRUPTED) from None
     except DpreproError as error:
         if room.is_published:
@@ -196,9 +197,9 @@ def _make(
             model_sha256=statement.model.sha256,
         )
     files = ", ".join(sorted(p.name for p in room.place.iterdir()))
-    typer.echo(_folded(f"{room.place}: {files}"))
+    say(_folded(f"{room.place}: {files}"))
     spent = statement.privacy.spent.of_unit
-    typer.echo(f"Spent: epsilon {spent:.4g} at delta {ledger.delta:g}. The guarantee holds")
+    say(f"Spent: epsilon {spent:.4g} at delta {ledger.delta:g}. The guarantee holds")
 
 
 def _page(folder: Path, statement: Statement) -> str:
@@ -294,10 +295,10 @@ def _ask(yes: bool) -> None:
     try:
         agreed = typer.confirm("Spend this? It cannot be taken back")
     except (typer.Abort, KeyboardInterrupt):
-        typer.echo("\ninterrupted: nothing was spent and nothing was written", err=True)
+        say("\ninterrupted: nothing was spent and nothing was written", err=True)
         raise typer.Exit(INTERRUPTED) from None
     if not agreed:
-        typer.echo("nothing was spent and nothing was written")
+        say("nothing was spent and nothing was written")
         raise typer.Exit(1)
 
 
@@ -344,7 +345,7 @@ def verify(
     if read_text(folder / PAGE) != _page(folder, statement):
         found.append(f"{PAGE}: not the page of model.json, as dprepro {__version__} draws it")
     for line in found:
-        typer.echo(line)
+        say(line)
     if found:
         raise typer.Exit(1)
-    typer.echo(f"{folder}: statement and page are those of the model, and all texts agree")
+    say(f"{folder}: statement and page are those of the model, and all texts agree")

@@ -19,6 +19,7 @@ from dprepro.cli.journals import (
 )
 from dprepro.cli.patience import Patience
 from dprepro.cli.private import warn
+from dprepro.cli.streams import say
 from dprepro.errors import DpreproError
 
 _ENDINGS = (".html", ".htm")
@@ -100,7 +101,7 @@ def report(
     except OSError as error:
         raise DpreproError(f"{output}: cannot be written: {error.strerror}") from error
     warn(bool(page.private), "the page holds exact scores of private rows")
-    typer.echo(f"{output}: {page.cells_in_words}, {_size(len(written))}")
+    say(f"{output}: {page.cells_in_words}, {_size(len(written))}")
 
 
 def _size(count: int) -> str:

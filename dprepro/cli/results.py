@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from dprepro.cli.journals import DEFAULT_FOLDER, ResultsFolder
+from dprepro.cli.streams import say
+from dprepro.text import shell
 
 Names = Annotated[
     list[str] | None,
@@ -56,9 +58,9 @@ def verify(names: Names = None, results: ResultsFolder = DEFAULT_FOLDER) -> None
         problems += [f"{path}, line {number}: {text}" for number, text in found.problems]
     console().print(table)
     for problem in problems:
-        typer.echo(problem)
+        say(problem)
     if problems:
-        typer.echo(
+        say(
             "\nTables leave out a last line that a crash has torn, with a warning. They are not "
             "shown if there is other damage. `dprepro results repair` takes damaged lines out and "
             "keeps them beside the journal; `dprepro run` then runs their tasks again"
@@ -86,10 +88,10 @@ def repair(names: Names = None, results: ResultsFolder = DEFAULT_FOLDER) -> None
             done.append(f"took out {_lines(len(found.problems))} ({numbers}), kept in {kept}")
         if found.unsealed:
             done.append(f"gave {_lines(found.unsealed)} a checksum")
-        typer.echo(f"{path}: {'; '.join(done) or 'sound'}")
+        say(f"{path}: {'; '.join(done) or 'sound'}")
         if kept is not None:
-            command = f"dprepro run {to_run(path.stem)} --results {results}"
-            typer.echo(f"`{command}` runs what is missing")
+            command = f"dprepro run {to_run(path.stem)} --results {shell(results)}"
+            say(f"`{command}` runs what is missing")
 
 
 def prune(
@@ -110,11 +112,11 @@ def prune(
         found, backup = prune_one(path, dry_run)
         counts = f"{found.superseded} superseded, {found.stale} unasked"
         if backup is not None:
-            typer.echo(f"{path}: took out {counts} record(s); the old journal is {backup}")
+            say(f"{path}: took out {counts} record(s); the old journal is {backup}")
         elif found.superseded or found.stale:
-            typer.echo(f"{path}: would take out {counts} record(s)")
+            say(f"{path}: would take out {counts} record(s)")
         else:
-            typer.echo(f"{path}: nothing to take out")
+            say(f"{path}: nothing to take out")
 
 
 def _paths(folder: Path, names: Sequence[str] | None) -> list[Path]:

@@ -96,12 +96,11 @@ def run(
 
     Example: dprepro run adult telco --jobs 4 --splits 5
     """
-    from rich.console import Console
-
     from dprepro.config import load_experiments
     from dprepro.errors import DpreproError
     from dprepro.experiment.executors import NowhereToRunError
     from dprepro.experiment.run import Options
+    from dprepro.terminal import PlainConsole
 
     options = Options(
         executor=executor.value,
@@ -117,7 +116,7 @@ def run(
         time_limit=time_limit,
         allow_tuned_splits=allow_tuned_splits,
     )
-    console = Console()
+    console = PlainConsole()
     failed, errors = 0, []
     for config in load_experiments(*configs):
         try:
@@ -142,7 +141,7 @@ def run_one(
 
     if options.splits is not None and options.splits > config.splits:
         note = f"{config.name}: it has {config.splits} splits, so --splits {options.splits} is all"
-        console.print(note, markup=False, highlight=False, soft_wrap=True)
+        console.print(note, soft_wrap=True)
     if dry_run:
         console.print(display.outlook_table(config, look_ahead(config, options)))
         return 0
@@ -156,5 +155,5 @@ def run_one(
     if profile:
         console.print(display.profile_table(summary))
     for note in display.notes(summary, journal_path(config, options.results)):
-        console.print(note, markup=False, highlight=False, soft_wrap=True)
+        console.print(note, soft_wrap=True)
     return summary.failed + sum(summary.unfinished.values())

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dprepro.cli.model_files import ModelFile, refuse_in_release
+from dprepro.cli.streams import say
 from dprepro.errors import DpreproError
 
 _ENDINGS = (".html", ".htm")
@@ -54,7 +55,7 @@ def show(
         target.write_bytes(written)
     except OSError as error:
         raise DpreproError(f"{target}: cannot be written: {error.strerror}") from error
-    typer.echo(f"{target}: {len(loaded.term_names)} functions, {len(written) / 1e6:.2f} MB")
+    say(f"{target}: {len(loaded.term_names)} functions, {len(written) / 1e6:.2f} MB")
     if open_it and not webbrowser.open(target.resolve().as_uri()):
         raise DpreproError(f"no browser could be started; open {target} in one")
 

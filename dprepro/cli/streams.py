@@ -15,6 +15,10 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from typing import TextIO
 
+import typer
+
+from dprepro.text import visible
+
 _PLAIN = {
     "±": "+-", "ε": "epsilon", "δ": "delta", "²": "^2", "×": "x", "·": ".", "−": "-", "–": "-",
     "—": "-", "─": "-", "━": "-", "│": "|", "→": "->", "≤": "<=", "≥": ">=", "…": "...",
@@ -50,6 +54,11 @@ class _Forgiving(io.RawIOBase):
             except OSError as error:
                 self.refused = error
         return view.nbytes
+
+
+def say(text: object = "", err: bool = False) -> None:
+    """Print text on standard output or error, with what would steer a terminal made visible."""
+    typer.echo(visible(str(text)), err=err)
 
 
 class Streams:

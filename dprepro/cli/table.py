@@ -20,6 +20,7 @@ from dprepro.cli.journals import (
     read,
 )
 from dprepro.cli.patience import Waiting
+from dprepro.cli.streams import say
 from dprepro.errors import DpreproError, nearest
 
 if TYPE_CHECKING:
@@ -172,7 +173,8 @@ def _write(tables: list[ResultTable], style: Style, format: TableFormat) -> None
         TableFormat.CSV: csv_tables,
         TableFormat.JSON: json_tables,
     }
-    typer.echo(writers[format](tables, style))
+    # Click would leave out what looks like a colour.
+    typer.echo(writers[format](tables, style), color=True)
 
 
 def _print_index(found: Results, documents: list[Document], folder: Path) -> None:
@@ -180,7 +182,7 @@ def _print_index(found: Results, documents: list[Document], folder: Path) -> Non
     from dprepro.terminal import console
 
     width = min(console().width, _INDEX_WIDTH)
-    typer.echo(render_index(build_index(found, documents), folder, width))
+    say(render_index(build_index(found, documents), folder, width))
 
 
 def _of_datasets(parts: list[_Part], found: Results, datasets: list[str]) -> list[_Part]:

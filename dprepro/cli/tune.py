@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dprepro.cli.levels import repeated_levels
+from dprepro.cli.streams import say
 
 # Not in the folder of results: tables do not show trials.
 _TRIALS = Path("out/trials")
@@ -80,5 +81,5 @@ def tune(
         table.add_row(choice.label, best, *figures)
     terminal.print(table)
     dataset = load_card(experiment.card).name
-    output.write_text(tuned_config(part, choices, dataset))
-    typer.echo(f"{NOT_COVERED}\n{output}")
+    output.write_text(tuned_config(part, choices, dataset), encoding="utf-8")
+    say(f"{NOT_COVERED}\n{output}")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dprepro.cli.levels import one_level
+from dprepro.cli.streams import say
 from dprepro.cli.tuned import AllowTunedSplits
 
 
@@ -52,4 +53,4 @@ def votes(
         table.add_row(str(row.feature), str(row.value), f"{row.votes:+d}")
     console().print(table)
     private.warn(task.is_private, "the accuracy is exact")
-    typer.echo(f"accuracy {metrics['accuracy']:.3f} on the test rows of split {split}")
+    say(f"accuracy {metrics['accuracy']:.3f} on the test rows of split {split}")

@@ -11,7 +11,6 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.live import Live
-from rich.markup import escape
 from rich.progress import MofNCompleteColumn, TextColumn
 from rich.text import Text
 
@@ -27,6 +26,7 @@ from dprepro.privacy.units import whose_epsilon
 from dprepro.privacy.unverified import UNVERIFIED
 from dprepro.stacked import Stacked, StackedColumn
 from dprepro.terminal import counted, progress_bar
+from dprepro.text import visible
 
 _PHASES = ("encode", "fit", "predict")
 _LOOKS: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
@@ -50,9 +50,9 @@ class LiveDisplay:
         self._progress = progress_bar(
             console,
             MofNCompleteColumn(),
-            TextColumn("{task.fields[pace]}"),
-            TextColumn("[red]{task.fields[failed]}"),
-            left=TextColumn("{task.fields[left]}"),
+            TextColumn("{task.fields[pace]}", markup=False),
+            TextColumn("{task.fields[failed]}", "red", markup=False),
+            left=TextColumn("{task.fields[left]}", markup=False),
         )
         self._live = Live(console=console, get_renderable=self._render, transient=True)
 
@@ -150,7 +150,7 @@ class PlainDisplay:
         """Leave the lines as they are."""
 
     def _print(self, line: str) -> None:
-        self._console.print(f"{self._config.name}: {escape(line)}", soft_wrap=True, highlight=False)
+        self._console.print(Text(visible(f"{self._config.name}: {line}")), soft_wrap=True)
 
 
 def cells_table(config: ExperimentConfig, tally: Tally, spread: bool = True) -> Group:

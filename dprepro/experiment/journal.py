@@ -22,6 +22,7 @@ from dprepro.experiment.lines import DamagedLineError, is_sealed, parsed, sealed
 from dprepro.experiment.record import Record
 from dprepro.experiment.stated import StatedPlan
 from dprepro.files import MEBIBYTE, NoFileError
+from dprepro.text import shell
 
 Entry = Record | StatedPlan | dict[str, Any]
 """What a line says; a dict is an environment."""
@@ -77,7 +78,9 @@ def read_bytes(path: Path) -> bytes:
     try:
         return files.read_bytes(path, _MOST_BYTES)
     except NoFileError as error:
-        raise DpreproError(f"no journal {path}; `dprepro run {path.stem}` writes it") from error
+        raise DpreproError(
+            f"no journal {path}; `dprepro run {shell(path.stem)}` writes it"
+        ) from error
 
 
 def contents_of(found: Iterator[Entry]) -> JournalContents:
@@ -122,8 +125,9 @@ def entries(
             entry = entry_of(line)
         except MALFORMED as error:
             raise DpreproError(
-                f"{path}, line {number}: {problem_of(error)}. `dprepro results repair {path.stem} "
-                f"--results {path.parent}` takes the line out and keeps it beside the journal"
+                f"{path}, line {number}: {problem_of(error)}. `dprepro results repair "
+                f"{shell(path.stem, '--results', path.parent)}` takes the line out and keeps it "
+                "beside the journal"
             ) from error
         yield number, entry
 

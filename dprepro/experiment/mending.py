@@ -21,6 +21,7 @@ from dprepro.experiment.journal import (
 from dprepro.experiment.lines import is_sealed
 from dprepro.experiment.record import Record
 from dprepro.experiment.stated import StatedPlan
+from dprepro.text import shell
 
 _OTHERS = (b'{"kind":"record"', b'{"kind":"plan"')
 _WORDS = (b"environment", b"taken_from")
@@ -106,7 +107,7 @@ def prune(path: Path, dry_run: bool = False) -> tuple[Findings, Path | None]:
     if found.problems:
         raise DpreproError(
             f"{path}, line {found.problems[0][0]}: {found.problems[0][1]}. Repair it first: "
-            f"`dprepro results repair {path.stem} --results {path.parent}`"
+            f"`dprepro results repair {shell(path.stem, '--results', path.parent)}`"
         )
     if dry_run or not (found.superseded or found.stale):
         return found, None

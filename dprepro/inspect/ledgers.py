@@ -30,6 +30,7 @@ from dprepro.methods.registry import Method, Setting
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.standing import Standing, standing_of
 from dprepro.privacy.unverified import UNVERIFIED
+from dprepro.text import shell
 
 # Enough for every bin rule and both labels; what a ledger says does not depend on the rows.
 ROWS = 400
@@ -117,7 +118,7 @@ def _no_domain(card: Card, config: str, data_dir: Path | None) -> DpreproError:
     return DpreproError(
         f"the card of {card.name} gives no public domain, so its ledger needs its "
         f"rows{reason}; add `features` (and `labels` for more than two classes) to the card, "
-        f"or {first}run `dprepro run {config}`: the journal holds the ledgers"
+        f"or {first}run `dprepro run {shell(config)}`: the journal holds the ledgers"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from dprepro.release.codebook import Codebook, Entry
 from dprepro.release.columns import Columns
 from dprepro.release.forms import KNOWN_LISTS, Convention, convention
 from dprepro.release.observed import OBSERVED, observed_codes, observed_entry
+from dprepro.text import json_text, one_line
 from dprepro.yaml_source import FILL_IN, in_words
 
 _PLAIN = re.compile(r"[A-Za-z_][\w./-]*")
@@ -180,7 +180,7 @@ def new_card(
 def scalar(text: str) -> str:
     """Return a text as YAML, in quotes where it could be read as something else."""
     is_plain = _PLAIN.fullmatch(text) and text.lower() not in _NOT_TEXT
-    return text if is_plain else json.dumps(text, ensure_ascii=False)
+    return text if is_plain else json_text(text)
 
 
 def card_name(path: Path) -> str:
@@ -371,7 +371,9 @@ def _head(
     name = card_name(card)
     read = _READ[columns.declared]
     if facts:
-        lines = (f"#   {_FACTS[fact]}: {', '.join(names)}\n" for fact, names in facts.items())
+        lines = (
+            f"#   {_FACTS[fact]}: {one_line(', '.join(names))}\n" for fact, names in facts.items()
+        )
         read += _ALSO_READ + "".join(lines)
     if observed:
         read += _OBSERVED_HEAD
@@ -389,7 +391,7 @@ def _head(
 
 
 def _setting(value: str) -> str:
-    return value if _PLAIN.fullmatch(value) else json.dumps(value)
+    return value if _PLAIN.fullmatch(value) else json_text(value)
 
 
 def _target(
@@ -449,7 +451,7 @@ def _drop(entries: Mapping[str, Entry]) -> str:
         for name, entry in dropped.items()
         if entry.proposed or entry.description == index
     ]
-    why = f"  # proposed: {'; '.join(reasons)}; check" if reasons else ""
+    why = f"  # proposed: {one_line('; '.join(reasons))}; check" if reasons else ""
     return f"drop: {_listed(dropped)}{why}"
 
 
@@ -468,8 +470,8 @@ def _codes(columns: Columns, entries: Mapping[str, Entry], missing: Sequence[str
     if codes:
         yield f"# missing: {texts}"
         yield (
-            f"#   proposed: {', '.join(codes)}, in columns that the head names. If this is how a "
-            "missing value is"
+            f"#   proposed: {one_line(', '.join(codes))}, in columns that the head names. If this "
+            "is how a missing value is"
         )
         also = " and take away the line above it" if missing else ""
         yield f"#   written, take away the # before `missing`{also}"
@@ -518,7 +520,7 @@ def _feature(name: str, entry: Entry, lists: Mapping[str, Sequence[str]]) -> str
     if entry.kind in ("numeric", "date"):
         domain, wanted = f"numeric: {_bounds(entry)}", "lowest and highest possible value"
         if entry.kind == "date":
-            domain += f", date: {json.dumps(entry.date) if entry.date else FILL_IN}"
+            domain += f", date: {json_text(entry.date) if entry.date else FILL_IN}"
             wanted += ", in years (in hours for times of day)"
     else:
         shared = entry.shared if lists.get(entry.shared) == entry.categories else ""
@@ -584,9 +586,9 @@ def _bounds(entry: Entry) -> str:
 
 def _commented(text: str, comment: str) -> str:
     """Return a place to fill in with what is wanted there; else the text as it is."""
-    return f"{text}  # {comment}" if FILL_IN in text else text
+    return f"{text}  # {one_line(comment)}" if FILL_IN in text else text
 
 
 def _described(line: str, entry: Entry) -> str:
-    comment = " ".join(entry.description.split())
+    comment = one_line(entry.description)
     return f"{line}  # {comment}" if comment else line

@@ -19,6 +19,7 @@ from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.standing import Noise
 from dprepro.release.rows import no_domain
 from dprepro.release.words import USUAL_DELTA
+from dprepro.text import shell
 from dprepro.yaml_source import YamlSource
 
 NAME = "release"
@@ -168,8 +169,8 @@ def release_config(
         "seed": None,
     }
     config = ExperimentConfig.model_validate(values)
-    asked = f"{place} with --epsilon {epsilon:g} --delta {delta:g} --method {method}"
-    asked += "" if given is None else f" --config {given.name}"
+    asked = f"{place} with --epsilon {epsilon:g} --delta {delta:g} --method {shell(method)}"
+    asked += "" if given is None else f" --config {shell(given.name)}"
     config._source = _Asked(Path(f"{NAME}.yaml"), "", {}, asked=asked)
     return config
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from importlib import resources
 from typing import Any
 
@@ -20,9 +19,9 @@ from dprepro.release.words import (
     spent_in_words,
     unit_in_words,
 )
+from dprepro.text import markdown
 
 _PACKAGE = "dprepro.release"
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
 SCHEMA = "statement.schema.json"
 
 
@@ -61,7 +60,7 @@ def _environment(is_html: bool) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        finalize=None if is_html else _escaped,
+        finalize=None if is_html else _shown,
     )
     environment.filters |= {
         "number": number,
@@ -92,11 +91,8 @@ def _context(statement: Statement) -> dict[str, Any]:
     }
 
 
-def _escaped(value: Any) -> Any:
-    """Return a value so that Markdown shows it as it is, in one line."""
-    if not isinstance(value, str):
-        return value
-    return _SPECIAL.sub(r"\\\1", " ".join(value.split()))
+def _shown(value: Any) -> Any:
+    return markdown(value) if isinstance(value, str) else value
 
 
 def _domain(feature: Any) -> str:

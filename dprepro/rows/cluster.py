@@ -290,6 +290,12 @@ class ClusterHolder:
         if kind == "KilledWorker":
             return ClusterError(_LOST_WHILE_READING)
         again = " again after its worker was lost" if number in self._seen else ""
+        if kind == "KeyError" and self._whole.startswith("X.partitions"):
+            return ClusterError(
+                f"partition {number} could not be read{again}: {kind}, as where it lacks a column "
+                f"that is stated for all of X. Compare `{self._whole.format(k=number)}.columns` "
+                "with `X.columns`"
+            )
         return ClusterError(
             f"partition {number} could not be read{again}: {kind}. The text is withheld, as it can "
             f"quote rows; `{self._whole.format(k=number)}` shows it"

@@ -103,6 +103,15 @@ class _ReadFrame(Generic[Rows]):
 
     def __call__(self, X: pd.DataFrame, y: pd.Series | None) -> Rows:
         """Return the rows; without y, the column of targets is in X."""
+        wanted = [*self.features.columns, *([self.targets.name] if y is None else [])]
+        held = list(X.columns)
+        for name in wanted:
+            if held.count(name) != 1:
+                found = "has several of this name" if name in held else "lacks it"
+                raise TableError(
+                    f"column {name!r} is stated for all of X, but a partition {found}: give all "
+                    "partitions the same columns before the fit"
+                )
         y = X[self.targets.name] if y is None else y
         frame = {name: _as_stated(X[name], self.features[name]) for name in self.features.columns}
         return self.read(pd.DataFrame(frame, copy=False), _as_stated(y, self.targets))

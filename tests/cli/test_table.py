@@ -97,7 +97,7 @@ def test_what_two_names_show_alike_is_shown_once(results):
 def test_a_clash_is_marked_and_ends_no_other_table(results):
     write(results, "clashing", records(spread(0.7, 0.005), epsilon=1.0, seed=2))
     text = table("--results", results, "--metric", "auc", "--format", "markdown")
-    assert "[2 results]" in text
+    assert r"\[2 results\]" in text
     assert "in clashing and one. Choose one with --config clashing" in text
     assert "0.920 ± 0.003" in text
     rows = json.loads(table("--results", results, "adult", "--format", "json"))

@@ -187,6 +187,14 @@ def test_rows_that_a_fit_refuses_in_memory_are_refused(two: list[int]) -> None:
         fitted("labels", X, X["y"][X["x1"] > 0].clear_divisions())
 
 
+def test_a_partition_without_a_column_is_named(two: list[int]) -> None:
+    table = clustered.frame()
+    parts = [pickle.dumps(part) for part in (table, table.drop(columns="x1"))]
+    X = dd.from_map(pickle.loads, parts, meta=table[:0])
+    with pytest.raises(ClusterError, match=r"partition 1 could not be read: .*lacks a column"):
+        fitted("labels", X, "y")
+
+
 def check_that_the_workers_forget(running: Running) -> None:
     def tasks(dask_scheduler: Any = None) -> list[str]:
         return list(map(str, dask_scheduler.tasks))

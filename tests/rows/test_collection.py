@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dprepro
 from dprepro.data.domain import Domain
 from dprepro.dpboost import DPBoostClassifier
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier
@@ -21,6 +22,7 @@ from dprepro.ebm_plus import DPEBMPlusClassifier
 from dprepro.estimators.inputs import read_training_rows
 from dprepro.privacy.private import Private
 from dprepro.rows.cluster import ClusterError
+from dprepro.rows.cluster_worker import Job, sort_part
 from dprepro.rows.collection import CollectionRows, is_collection
 from dprepro.rows.fault import TableError
 from tests.rows import clustered
@@ -89,6 +91,26 @@ def test_a_value_reads_the_same_whatever_its_partition_holds() -> None:
     with pytest.raises(ValueError, match="column 'c' is stated to be Int64") as caught:
         rows.reading(*third)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda part: part.drop(columns="x1"),
+            "'x1' is stated for all of X, but a partition lacks",
+        ),
+        (lambda part: part.drop(columns="y"), "'y' is stated for all of X, but a partition lacks"),
+        (lambda part: pd.concat([part, part[["x1"]]], axis=1), "a partition has several of this"),
+    ],
+)
+def test_a_partition_that_lacks_a_column_is_told_by_name(change: Any, said: str) -> None:
+    part = TABLE[["x0", "x1", "c", "y"]][:2]
+    rows = read(dd.from_pandas(part, npartitions=1), "y")
+    with pytest.raises(TableError, match=said):
+        rows.reading(change(part), None)
+    job = Job(rows.reading, lambda rows: rows, lambda *_: None, dprepro.__version__)  # type: ignore
+    assert said in sort_part(change(part), None, job).text
 
 
 @pytest.mark.parametrize(

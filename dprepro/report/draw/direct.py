@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 
 from dprepro.report.draw.style import Look
-from dprepro.report.text import plain, shortened
+from dprepro.text import plain, shortened
 
 FONT_SIZE = 7.5
 _POINTS_PER_INCH = 72

@@ -19,7 +19,7 @@ from dprepro.report.draw.direct import End, name_ends, room_for
 from dprepro.report.draw.files import save_figures
 from dprepro.report.draw.style import PHONE_WIDTH, Look, looks, metric_label, open_frame
 from dprepro.report.draw.zoom import Zoom, zoom_of
-from dprepro.report.text import file_names, plain
+from dprepro.text import file_names, plain
 
 # The axis counts octaves of epsilon. The non-private twins stand so far to the right of the last.
 _GAP = 1.2

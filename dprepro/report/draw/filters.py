@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from dprepro.inspect.pictured import Explained, Explanations
 from dprepro.report.draw.style import BLUE, ORANGE, open_frame
-from dprepro.report.text import plain, shortened
+from dprepro.text import plain, shortened
 
 _BARS = 12
 _LONGEST_NAME = 28

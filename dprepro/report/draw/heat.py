@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from dprepro.report.text import plain, shortened
+from dprepro.text import plain, shortened
 
 if TYPE_CHECKING:
     from dprepro.additive.shapes import Shape, Side

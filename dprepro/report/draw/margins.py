@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from dprepro.inspect.pictured import BoostingRuns
 from dprepro.report.draw.style import BLUE, open_frame
-from dprepro.report.text import plain
+from dprepro.text import plain
 
 _BINS = 41
 

@@ -12,7 +12,7 @@ from dprepro.report.draw.style import BLUE, ORANGE, PHONE_WIDTH, open_frame
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.omnibus import normal_score
 from dprepro.report.judge.verdicts import CellVerdict
-from dprepro.report.text import plain, shortened
+from dprepro.text import plain, shortened
 
 FARTHEST = 8.0
 """Cells with a larger score stand at this edge."""

@@ -25,7 +25,7 @@ from dprepro.report.draw.svg import inline
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.layout.pictures import FigureGroup, PageFigure
 from dprepro.report.layout.tables import ResultTable
-from dprepro.report.text import legible, shortened
+from dprepro.text import legible, shortened
 
 if TYPE_CHECKING:
     from dprepro.additive.file import LoadedClassifier, LoadedRegressor

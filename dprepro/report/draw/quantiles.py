@@ -12,7 +12,7 @@ from dprepro.report.draw.style import BLUE, ORANGE, PHONE_WIDTH, open_frame
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.omnibus import normal_score
 from dprepro.report.judge.verdicts import CellVerdict
-from dprepro.report.text import plain
+from dprepro.text import plain
 
 _BAND = 0.95
 _HEIGHT = 3.4

@@ -20,7 +20,7 @@ from dprepro.report.draw.files import save_figures
 from dprepro.report.draw.heat import draw_pair, key_of_noise
 from dprepro.report.draw.shape_ranges import equally_wide, has_room, heights, in_range, variation
 from dprepro.report.draw.style import BLUE, ORANGE, PHONE_WIDTH, open_frame
-from dprepro.report.text import file_names, plain, shortened
+from dprepro.text import file_names, plain, shortened
 
 if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel

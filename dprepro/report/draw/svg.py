@@ -10,7 +10,7 @@ import matplotlib
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from dprepro.report.text import legible
+from dprepro.text import legible
 
 _NAMESPACE = re.compile(r"\{[^}]*\}")
 _REFERENCE = re.compile(r"#([^)]*)")

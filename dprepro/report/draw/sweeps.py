@@ -16,7 +16,7 @@ from dprepro.report.draw.style import Look, metric_label, open_frame, with_dashe
 from dprepro.report.levels import with_level
 from dprepro.report.read.metrics import Metric
 from dprepro.report.read.results import ResultCell, Results
-from dprepro.report.text import plain
+from dprepro.text import plain
 
 _HEIGHT = 3.4  # of the axes, in inches
 _LOGARITHMIC_FROM = 8.0

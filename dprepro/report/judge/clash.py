@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dprepro.report.levels import NON_PRIVATE, level
 from dprepro.report.read.results import ResultCell
+from dprepro.text import shell
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,8 @@ def _sentence(clash: Clash, levels: str) -> str:
     names = [_names(cell) for cell in clash.cells]
     return (
         f"{clash.place}{levels}: {clash.mark} with different settings ({clash.differences}), in "
-        f"{' and '.join(names)}. Choose one with --config {clash.cells[0].journals[0]}, or give "
-        "one of them a label of its own in its config"
+        f"{' and '.join(names)}. Choose one with --config "
+        f"{shell(clash.cells[0].journals[0])}, or give one of them a label of its own in its config"
     )
 
 

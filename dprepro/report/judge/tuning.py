@@ -21,6 +21,7 @@ from dprepro.report.judge.rounding import score_difference
 from dprepro.report.levels import level_in_words
 from dprepro.report.read.metrics import find_metric
 from dprepro.report.read.results import ResultCell, Results
+from dprepro.text import shell
 
 _Cells = Mapping[tuple[str, float], ResultCell]
 """By label and epsilon."""
@@ -180,7 +181,8 @@ def _cell(
         )
     raise DpreproError(
         f"{label}, {level_in_words(epsilon)}, has not finished all {splits} splits: "
-        f"`dprepro tune {config.name}` runs what is left, `dprepro run --retry-failed` what failed"
+        f"`dprepro tune {shell(config.name)}` runs what is left, `dprepro run --retry-failed` what "
+        "failed"
     )
 
 

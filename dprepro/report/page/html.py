@@ -13,8 +13,8 @@ from dprepro.report.layout.words import Style, heading, legend, words
 from dprepro.report.levels import level
 from dprepro.report.page.content import Page
 from dprepro.report.page.sheets import tone
-from dprepro.report.text import legible
 from dprepro.report.web.html import render_alone
+from dprepro.text import legible
 
 _CODE = re.compile(r"`([^`]+)`")
 

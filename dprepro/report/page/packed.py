@@ -11,7 +11,7 @@ from typing import Any
 from dprepro.report.layout.pictures import FigureGroup
 from dprepro.report.page.origins import Origins
 from dprepro.report.page.sheets import Cell, Row, Sheet
-from dprepro.report.text import legible
+from dprepro.text import legible
 
 
 def pack(sheets: Iterable[Sheet], figures: Sequence[FigureGroup], origins: Origins) -> str:

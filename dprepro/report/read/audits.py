@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from dprepro.errors import DpreproError
 from dprepro.files import MEBIBYTE, read_bytes
 from dprepro.privacy.standing import AuditVerdict
+from dprepro.text import shell
 
 PATTERN = "audit*.json"
 _MOST_BYTES = MEBIBYTE
@@ -72,6 +73,7 @@ def _read(path: Path) -> list[Audit]:
         problem = error.errors()[0]
         place = ".".join(map(str, (*position, *problem["loc"]))) or "the file"
         raise DpreproError(
-            f"{path}: {place}: {problem['msg']}; `dprepro audit --output {path}` writes such a file"
+            f"{path}: {place}: {problem['msg']}; `dprepro audit --output {shell(path)}` writes "
+            "such a file"
         ) from error
     return found

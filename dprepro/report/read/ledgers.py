@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dprepro.errors import DpreproError
 from dprepro.experiment.record import Record
-from dprepro.report.text import shortened
+from dprepro.text import shortened
 
 _LONGEST_VALUE = 60
 

@@ -12,6 +12,7 @@ from dprepro.report.layout.words import FIGURES, verdict_figures
 from dprepro.report.levels import level
 from dprepro.report.write.tables import STYLES
 from dprepro.terminal import Renderable, below, indented
+from dprepro.text import shell
 
 FEW_CELLS = 12
 """As many verdicts fit a few screens, a block each; more stand in tables."""
@@ -38,8 +39,8 @@ def _block(cell: CellVerdict) -> Iterator[Renderable]:
         lines.append(f"{what:<{_WIDTH}}  {cell.explanation or 'nobody has looked into it'}")
     if _is_asked(cell):
         lines.append(
-            f"{'Settings':<{_WIDTH}}  dprepro forensics --dataset {printed.dataset} --method "
-            f"{printed.method}"
+            f"{'Settings':<{_WIDTH}}  dprepro forensics "
+            + shell("--dataset", printed.dataset, "--method", printed.method)
         )
     yield indented(Text("\n".join(lines)))
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -18,6 +15,7 @@ from dprepro.report.read.metrics import Metric
 from dprepro.report.read.results import ResultCell
 from dprepro.stacked import StackedColumn
 from dprepro.terminal import Renderable, below, stacked_table
+from dprepro.text import csv_table, json_text
 
 _NONE_SHOWN = "-"
 # What the interval of each kind of splits is about.
@@ -241,11 +239,7 @@ def split_rows(found: MethodComparison) -> list[dict[str, Any]]:
 
 def csv_rows(rows: Sequence[dict[str, Any]]) -> str:
     """Return rows as CSV; ``inf`` stands for a method without privacy."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(_with_infinity(rows))
-    return text.getvalue().rstrip("\n")
+    return csv_table(list(_with_infinity(rows)))
 
 
 def _with_infinity(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -266,7 +260,7 @@ def json_comparison(found: MethodComparison, per_split: bool = False) -> str:
     }
     if per_split:
         document["splits"] = split_rows(found)
-    return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False)
+    return json_text(document)
 
 
 def _flat_across(across: AcrossDatasets) -> dict[str, Any]:

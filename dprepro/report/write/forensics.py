@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from rich.markup import escape
+from rich.text import Text
 
 from dprepro.report.judge.forensics import Column, Distance, Trial
 from dprepro.report.levels import level
 from dprepro.stacked import StackedColumn
 from dprepro.terminal import BareTable, Renderable, below, indented, stacked_table
+from dprepro.text import markdown
 
 _SUM = "sum of z^2"
 
@@ -34,7 +35,9 @@ def render_overview(columns: Sequence[Column]) -> Renderable:
     for column in columns:
         papers.setdefault(column.question.paper, []).append(column)
     return below(
-        f"[bold]Unstated settings of {len(columns)} printed columns:[/] {found}",
+        Text.assemble(
+            (f"Unstated settings of {len(columns)} printed columns:", "bold"), f" {found}"
+        ),
         "",
         *(_of_paper(paper, own) for paper, own in papers.items()),
         "Identified: a hypothesis explains the cells. Refuted: none does. Unknown: it is open.",
@@ -57,8 +60,8 @@ def _of_paper(paper: str, columns: Sequence[Column]) -> Renderable:
 
 def _parts(column: Column) -> Iterator[Renderable]:
     question = column.question
-    yield f"[bold]{escape(_heading(column))}[/]  {escape(question.question)}"
-    yield indented(f"{question.finding}: {escape(question.says)}")
+    yield Text.assemble((_heading(column), "bold"), f"  {question.question}")
+    yield indented(Text(f"{question.finding}: {question.says}"))
     table = BareTable(["hypothesis"], _heads(column), wraps=True)
     for trial in column.trials:
         table.add_row(_name(trial), *_figures(trial))
@@ -74,9 +77,10 @@ def markdown_columns(columns: Iterable[Column]) -> str:
 def _markdown(column: Column) -> str:
     heads = ["hypothesis", *_heads(column)]
     rules = ["---", *("---:" for _ in heads[1:])]
-    rows = [heads, rules, *([_name(trial), *_figures(trial)] for trial in column.trials)]
+    trials = ([markdown(_name(trial)), *_figures(trial)] for trial in column.trials)
+    rows = [map(markdown, heads), rules, *trials]
     lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"### {_heading(column)}\n\n{lines}\n"
+    return f"### {markdown(_heading(column))}\n\n{lines}\n"
 
 
 def json_columns(columns: Iterable[Column]) -> list[dict[str, Any]]:

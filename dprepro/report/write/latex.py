@@ -8,6 +8,7 @@ from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.layout.view import ResultTable
 from dprepro.report.layout.words import Style, Words, column_headings, heading, legend, words
 from dprepro.report.levels import level
+from dprepro.text import latex, one_line
 
 _LATEX_SYMBOLS = {
     Verdict.SAME: r"$=$",
@@ -18,32 +19,23 @@ _LATEX_SYMBOLS = {
     Verdict.NOT_RUN: r"$\cdot$",
     Verdict.IMPOSSIBLE: r"$\times$",
 }
-_LATEX_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "²": r"\textsuperscript{2}",
-    "ε": r"$\varepsilon$",
-    "…": r"\ldots{}",
-    **{character: "\\" + character for character in "&%$#_{}"},
-}
 
 
 def latex_tables(tables: Sequence[ResultTable], style: Style) -> str:
     """Return the tables in LaTeX (package booktabs); with `compare`, published rows lie below."""
-    notes = "\n".join(f"% {' '.join(line.split())}" for line in legend(tables, style))
+    notes = "\n".join(f"% {one_line(line)}" for line in legend(tables, style))
     return "\n\n".join([notes, *(_latex_table(table, style) for table in tables)])
 
 
 def _latex_table(table: ResultTable, style: Style) -> str:
-    lines = [r"\begin{table}[t]", r"\centering", rf"\caption{{{latex_escape(heading(table))}}}"]
+    lines = [r"\begin{table}[t]", r"\centering", rf"\caption{{{latex(heading(table))}}}"]
     lines += [rf"\begin{{tabular}}{{ll{'c' * len(table.columns)}}}", r"\toprule"]
-    lines.append(_latex_row(latex_escape(title) for title in column_headings(table)))
+    lines.append(_latex_row(latex(title) for title in column_headings(table)))
     for group in table.groups:
         lines.append(r"\midrule")
         for position, row in enumerate(group.rows):
             entries = [words(e, group, table.metric.name, style) for e in row]
-            first = latex_escape(group.title) if position == 0 else ""
+            first = latex(group.title) if position == 0 else ""
             lines.append(_latex_row([first, level(row[0].epsilon), *map(_latex_measured, entries)]))
             if style.compare and any(entry.verdict for entry in entries):
                 lines.append(_latex_row(["", "", *map(_latex_published, entries)]))
@@ -54,14 +46,9 @@ def _latex_row(cells: Iterable[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def _latex_number(text: str) -> str:
-    return text.replace(" ± ", r" $\pm$ ")
-
-
 def _latex_measured(entry: Words) -> str:
-    number = _latex_number(entry.measured)
-    # An entry that opens with a bracket would be read as the argument of the row end before it.
-    mark = f"{{}}{latex_escape(entry.mark)}" if entry.mark else ""
+    number = latex(entry.measured)
+    mark = latex(entry.mark)
     return " ".join(
         part for part in (rf"\textbf{{{number}}}" if entry.is_best else number, mark) if part
     )
@@ -71,9 +58,4 @@ def _latex_published(entry: Words) -> str:
     if entry.verdict is None:
         return ""
     symbol = _LATEX_SYMBOLS[entry.verdict]
-    return rf"{{\footnotesize ({_latex_number(entry.published)}) {symbol}}}"
-
-
-def latex_escape(text: str) -> str:
-    """Return `text` with LaTeX's special characters escaped."""
-    return "".join(_LATEX_SPECIAL.get(character, character) for character in text)
+    return rf"{{\footnotesize ({latex(entry.published)}) {symbol}}}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
+from rich.text import Text
 
 from dprepro.exact.sampler import SAMPLING_DISTANCE
 from dprepro.privacy.sensitivity import REPLACE_ONE
@@ -16,6 +16,7 @@ from dprepro.privacy.subsampling import moments_epsilon
 from dprepro.privacy.units import ROW, unit_in_words
 from dprepro.report.levels import level as heading_of
 from dprepro.terminal import BareTable, Renderable, below, indented
+from dprepro.text import visible
 
 if TYPE_CHECKING:
     from dprepro.inspect.ledgers import PlannedLedger
@@ -70,7 +71,7 @@ def ledger_overview(ledgers: Sequence[PlannedLedger]) -> Renderable:
         own = [p for p in ledgers if p.task.label == label]
         found = {p.task.epsilon: p.ledger for p in own if p.ledger}
         missing = {p.task.epsilon: p for p in own if not p.ledger}
-        reasons += dict.fromkeys(f"{label}: {escape(p.why_missing)}" for p in missing.values())
+        reasons += dict.fromkeys(f"{label}: {p.why_missing}" for p in missing.values())
         if missing:
             table.add_row(label, "?", *(_state(missing.get(level)) for level in levels))
         if not found:
@@ -88,7 +89,7 @@ def ledger_overview(ledgers: Sequence[PlannedLedger]) -> Renderable:
             table.add_row("", neighbours, *(_at(spent, level) for level in levels))
         broken = next((ledger for ledger in found.values() if not ledger.holds), None)
         promise = f"{Standing.FAILS}: {_why_not(broken)}" if broken else str(Standing.HOLDS)
-        reasons.append(f"{label}: the stated guarantee {escape(promise)}")
+        reasons.append(f"{label}: the stated guarantee {promise}")
     return below(table, "", *reasons)
 
 
@@ -116,32 +117,37 @@ def _at(spent: Mapping[float, float], level: float) -> str:
 def detail(planned: PlannedLedger) -> Renderable:
     """Return one planned ledger in full."""
     task = planned.task
-    of = f"[bold]{escape(task.label)}[/] on {escape(task.dataset)}"
+    place = f" on {task.dataset}"
     if planned.ledger is None:
-        return below(f"{of}: {escape(planned.why_missing)}\n")
-    return ledger_in_full(planned.ledger, of)
+        return below(_headed(task.label, f"{place}: {planned.why_missing}\n"))
+    return ledger_in_full(planned.ledger, task.label, place)
 
 
-def ledger_in_full(ledger: Ledger, of: str) -> Renderable:
+def _headed(of: str, rest: str) -> Text:
+    return Text.assemble((visible(of), "bold"), visible(rest))
+
+
+def ledger_in_full(ledger: Ledger, of: str, place: str = "") -> Renderable:
     """Return one ledger in full: releases, assumptions, uncovered reads, gaps, and the verdict.
 
-    `of` says in rich markup whose ledger it is.
+    `of` says whose ledger it is, and `place`, which follows it, of which data or file.
     """
+    promise = f"{ledger.budget}{_per_unit(ledger)}, {ledger.adjacency} neighbours"
     parts: list[Renderable] = [
-        f"{of}: {ledger.budget}{escape(_per_unit(ledger))}, {ledger.adjacency} neighbours",
+        _headed(of, f"{place}: {promise}"),
         indented(_entries(ledger)),
     ]
     if ledger.unit != ROW:
         parts.append("  Sensitivity, and what a release spends by itself: of one row")
     for heading, lines in said_beside(ledger):
-        parts.append(f"  {heading}: " + (escape("; ".join(lines)) if lines else "none"))
+        parts.append(f"  {heading}: " + ("; ".join(lines) if lines else "none"))
     if ledger.is_sampled_exactly:
         parts.append(f"  Samplers: {_sampling(ledger)}")
-    parts.append(f"  {escape(spending(ledger))}")
+    parts.append(f"  {spending(ledger)}")
     by_moments = _by_moments(ledger)
     if by_moments is not None:
         parts.append(f"  Spent epsilon, by the moments accountant: {_number(by_moments)}")
-    holds = Standing.HOLDS if ledger.holds else f"{Standing.FAILS}: {escape(_why_not(ledger))}"
+    holds = Standing.HOLDS if ledger.holds else f"{Standing.FAILS}: {_why_not(ledger)}"
     parts.append(f"  The stated guarantee {holds}\n")
     return below(*parts)
 

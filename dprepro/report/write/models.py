@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.markup import escape
 
 from dprepro.terminal import BareTable, Renderable, below
 
@@ -30,7 +29,7 @@ def model_overview(
             "" if shape.noise is None else f"{np.median(shape.noise):.3g}",
             "yes" if shape.is_edited else "",
         )
-    lines = [escape(f"  {number}. {edit}") for number, edit in enumerate(edits, start=1)]
+    lines = [f"  {number}. {edit}" for number, edit in enumerate(edits, start=1)]
     return below(table, f"Intercept: {intercept:.4g}", "Edits:" if lines else "Edits: none", *lines)
 
 

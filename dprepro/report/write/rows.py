@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -20,6 +17,7 @@ from dprepro.report.judge.verdicts import CellVerdict
 from dprepro.report.layout.view import Entry, Group, ResultTable
 from dprepro.report.layout.words import Style
 from dprepro.report.read.results import ResultCell
+from dprepro.text import csv_table, json_text
 
 FlatRow = dict[str, Any]
 
@@ -77,17 +75,13 @@ def csv_tables(tables: Sequence[ResultTable], style: Style) -> str:
     for row in rows:
         row["config"] = "+".join(row["config"])
         row["epsilon"] = "inf" if row["epsilon"] is None else row["epsilon"]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().rstrip("\n")
+    return csv_table(rows)
 
 
 def json_tables(tables: Sequence[ResultTable], style: Style) -> str:
     """Return a JSON list with one object an entry; epsilon is null for non-private ones."""
     rows = list(table_rows(tables, style.compare))
-    return json.dumps(rows, indent=1, allow_nan=False, ensure_ascii=False)
+    return json_text(rows)
 
 
 def verdict_row(cell: CellVerdict) -> FlatRow:

@@ -59,7 +59,7 @@ def test_markdown_is_a_table_below_a_heading(column: Column) -> None:
         "### paper, Table 2: m on wine\n\n"
         "| hypothesis | z at 0.5 | z at Non-Private | sum of z^2 | splits |\n"
         "| --- | ---: | ---: | ---: | ---: |\n"
-        "| near [a] | +1.2 | -2.0 | 5.6 | 10 to 25 |\n"
+        "| near \\[a\\] | +1.2 | -2.0 | 5.6 | 10 to 25 |\n"
         "| rows (wine-white) | +1.2 | - | - | 25 |\n"
     )
     assert markdown_columns([column, column]) == f"{text}\n{text}"

@@ -10,7 +10,7 @@ from dprepro.errors import DpreproError
 from dprepro.inspect.pictured import Explained, Explanations
 from dprepro.report.draw.files import save_figures
 from dprepro.report.draw.filters import draw_filters
-from dprepro.report.text import file_names, plain, shortened
+from dprepro.text import file_names, plain, shortened
 
 
 def test_a_safe_name_stays_and_any_other_gets_a_digest():
