@@ -2,18 +2,22 @@
 
 import ast
 import io
+import re
 from pathlib import Path
 
 import pytest
 from rich.console import Console
+from rich.progress import TextColumn
 
 from dprepro.stacked import StackedColumn
 from dprepro.terminal import (
     BareTable,
+    PlainConsole,
     aligned_list,
     below,
     console,
     indented,
+    progress_bar,
     stacked_table,
     wrapped,
 )
@@ -45,6 +49,27 @@ def test_no_module_of_the_report_makes_tables_or_consoles_itself():
 
 def test_the_rule_sees_an_import():
     assert "rich.box" in set(imported(Path(__file__).parents[1] / "dprepro" / "terminal.py"))
+
+
+def test_consoles_are_made_in_one_module_and_nothing_is_written_as_markup():
+    """As markup, a name such as [red] or :smile: would be read as a colour or a picture."""
+    for path in REPORT.parent.rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        made = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        names = {node.id for node in made if isinstance(node, ast.Name)}
+        assert not names & {"Console", "TextColumn"} or path.name in {"terminal.py", "display.py"}
+        assert "rich.markup" not in set(imported(path)), path
+        texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+        assert not [
+            t for t in texts if isinstance(t, str) and re.search(r"\[/?(bold|dim|red)\b", t)
+        ]
+
+
+def test_a_progress_bar_shows_a_name_as_it_is():
+    screen = PlainConsole(width=200, file=io.StringIO(), force_terminal=True, color_system=None)
+    with progress_bar(screen, TextColumn("{task.total}", markup=False)) as bar:
+        bar.add_task("[red]:smile:\x1b]0;t\x07", total=1)
+    assert r"[red]:smile:\x1b" in screen.file.getvalue()
 
 
 def test_a_bare_table_sets_words_left_and_figures_right():

@@ -1,3 +1,4 @@
+import csv
 import io
 import json
 import math
@@ -213,3 +214,30 @@ def test_no_journals_say_how_to_write_some(tmp_path):
 
 def test_the_help_gives_an_example():
     assert "Example: dprepro table" in table("--help")
+
+
+@pytest.mark.parametrize("format", ["rich", "markdown", "latex", "csv", "json"])
+def test_a_name_of_any_content_steers_no_terminal_and_is_whole_in_data(tmp_path, format):
+    name = "\x1b[31m=a|b:smile:[red]"
+    write(tmp_path, "odd", records(spread(0.8, 0.005), label=name, dataset="=d|e", epsilon=1.0))
+    text = table("--results", tmp_path, "--metric", "auc", "--format", format)
+    if format == "csv":
+        (row,) = csv.DictReader(io.StringIO(text))
+        assert (row["method"], row["dataset"]) == (name, "'=d|e")
+    elif format == "json":
+        assert [(row["method"], row["dataset"]) for row in json.loads(text)] == [(name, "=d|e")]
+    if format != "csv":
+        assert "\x1b" not in text
+    if format == "rich":
+        assert r"\x1b[31m=a|b:smile:[red]" in text
+
+
+def test_a_warning_and_an_error_show_a_name_as_it_is(tmp_path):
+    write(tmp_path, "odd", records(spread(0.8, 0.005), epsilon=1.0))
+    done = subprocess.run(
+        [sys.executable, "-m", "dprepro", "table", "[red]:smile:\x1b[31m", "--results", tmp_path],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "[red]:smile:" in done.stderr
+    assert "\x1b" not in done.stderr

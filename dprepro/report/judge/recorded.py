@@ -52,10 +52,10 @@ def read_recorded(path: Path) -> list[dict[str, str]]:
     """
     renew = "`dprepro check --record` writes it anew"
     try:
-        lines = read_text(path, _MOST_BYTES).splitlines()
+        text = read_text(path, _MOST_BYTES)
     except DpreproError as error:
         raise DpreproError(f"{error}; {renew}") from error
-    reader = csv.DictReader(lines)
+    reader = csv.DictReader(io.StringIO(text, newline=""))  # names can hold ends of lines
     if tuple(reader.fieldnames or ()) != COLUMNS:
         raise DpreproError(f"{path}: the columns are not {', '.join(COLUMNS)}; {renew}")
     try:

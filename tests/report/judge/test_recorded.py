@@ -29,6 +29,13 @@ def test_rows_come_back_from_the_file_in_the_order_of_their_keys(tmp_path):
     assert read_recorded(path) == [row(), row(epsilon="8"), row(dataset="telco")]
 
 
+def test_names_with_ends_of_lines_and_formulas_come_back(tmp_path):
+    names = ["a\nb", "a\u2028b", "a\x85b", "=1+1", 'quo"te, |']
+    path = tmp_path / "verdicts.csv"
+    path.write_text(recorded_text([row(method=name) for name in names]), encoding="utf-8")
+    assert sorted(found["method"] for found in read_recorded(path)) == sorted(names)
+
+
 def test_numbers_have_nine_digits_and_nothing_is_empty():
     assert [in_text(value) for value in (1 / 3, 25, None, "same", 0.5)] == [
         "0.333333333", "25", "", "same", "0.5",
