@@ -125,6 +125,7 @@ docs-others: install-dev | kernels
 	$(BIN)/python -m pytest -m "docs and not long" tests/docs/test_pages.py tests/docs/test_help.py -k "not ($(README_CLONE))"
 
 docs-outputs: install-dev ## Write the outputs that the documents state anew
+	$(BIN)/python -m tests.docs.counts
 	$(BIN)/python -m tests.docs.formats
 	$(BIN)/python -m tests.docs.notebooks
 	$(BIN)/python -m tests.docs.outputs
