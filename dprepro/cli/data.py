@@ -255,6 +255,7 @@ def _render(description: Description) -> None:
     from dprepro.data.domain_checks import in_words
     from dprepro.stacked import StackedColumn
     from dprepro.terminal import console, stacked_table, wrapped
+    from dprepro.text import visible
 
     show_list([(key, value) for key, value in _facts(description).items() if value])
     columns = list(_alike(description.columns))
@@ -262,7 +263,7 @@ def _render(description: Description) -> None:
     shown = [column for column, _ in columns]
     outside = ["" if c.outside is None else f"{c.outside:.2%}" for c in shown]
     parts = [
-        StackedColumn("feature", [(Text(name),) for name in names]),
+        StackedColumn("feature", [(Text(visible(name)),) for name in names]),
         StackedColumn("kind", [column.kind for column in shown]),
         StackedColumn("missing", [(Text(_count(c.missing)),) for c in shown], "right"),
         StackedColumn("outside", [(Text(text),) for text in outside], "right"),

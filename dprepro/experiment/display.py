@@ -171,7 +171,7 @@ def cells_table(config: ExperimentConfig, tally: Tally, spread: bool = True) -> 
     made_up = " of SYNTHETIC data" if tally.is_synthetic else ""
     part = f"{most} of {config.splits}" if most < config.splits else f"{most}"
     title = f"{config.name}: {config.metric}, {measure} over {part} split(s){made_up}"
-    columns = [StackedColumn("epsilon", [(Text(label),) for label in labels])]
+    columns = [StackedColumn("epsilon", [(Text(visible(label)),) for label in labels])]
     for epsilon in sorted({epsilon for _, epsilon in tally.values}):
         cells = [_pieces(tally, (label, epsilon), spread, config.splits) for label in labels]
         heading = "none" if math.isinf(epsilon) else f"{epsilon:g}"
@@ -216,7 +216,7 @@ def _counts_table(
 ) -> Stacked:
     """Return a table of methods and figures; a blank line follows the row `last`."""
     columns = [
-        StackedColumn("method", [(Text(label),) for label in labels]),
+        StackedColumn("method", [(Text(visible(label)),) for label in labels]),
         *(
             StackedColumn(heading, [(Text(cell),) for cell in cells], "right")
             for heading, cells in figures.items()

@@ -11,6 +11,7 @@ from dprepro.release.rendering import as_html, as_json, as_markdown, schema, sch
 from dprepro.release.statement import Statement
 from dprepro.release.stating import state
 from tests.release.models import NAME, model, publisher
+from tests.report.write.test_names import ODD, line
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +32,24 @@ def shown(html: str) -> str:
     parser.parts = []
     parser.feed(html)
     return " ".join(" ".join(parser.parts).split())
+
+
+@pytest.mark.parametrize("name", ODD[::3])
+def test_both_pages_show_a_name_of_any_content(statement: Statement, name: str) -> None:
+    features = [statement.data.features[0].model_copy(update={"name": name})]
+    said = statement.model_copy(
+        update={
+            "publisher": statement.publisher.model_copy(update={"title": name}),
+            "data": statement.data.model_copy(update={"target": name, "features": features}),
+        }
+    )
+    html = MarkdownIt("commonmark").enable("table").render(as_markdown(said))
+    cells = [shown(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", html, re.DOTALL)]
+    assert line(name) in cells, "a cell of its own"
+    assert f"target: {line(name)}" in shown(html)
+    if name.isprintable():
+        assert " ".join(name.split()) in shown(as_html(said))
+    assert "<script>alert" not in html + as_html(said)
 
 
 def test_the_json_is_what_the_schema_of_the_package_describes(statement: Statement) -> None:
