@@ -19,6 +19,7 @@ from rich.progress import MofNCompleteColumn
 from dprepro import __version__
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.terminal import console, counted, error_console, progress_bar
+from dprepro.text import file_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -305,7 +306,8 @@ def _folder_of_runs(output: Path | None) -> Iterator[Path]:
 
 
 def _runs_file(case: Case) -> str:
-    return f"{case.runs_of.replace('/', '--')}-{case.task or 'mechanism'}.jsonl"
+    (name,) = file_names([case.runs_of.replace("/", "--")])
+    return f"{name}-{case.task or 'mechanism'}.jsonl"
 
 
 def _is_shared(case: Case, cases: Sequence[Case]) -> bool:

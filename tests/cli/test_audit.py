@@ -4,7 +4,6 @@ import io
 import json
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 from dprepro import __version__
@@ -16,6 +15,7 @@ from dprepro.cli import app
 from dprepro.cli.audit import _chosen
 from dprepro.errors import DpreproError
 from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.terminal import PlainConsole
 
 
 def run(*arguments, code=0):
@@ -178,7 +178,7 @@ def test_a_pipe_is_told_how_far_it_has_come():
 
 def test_a_terminal_is_told_first_what_will_be_run_and_how_long_it_takes(monkeypatch):
     shown = io.StringIO()
-    stderr = Console(file=shown, stderr=True, force_terminal=True, width=100)
+    stderr = PlainConsole(file=shown, stderr=True, force_terminal=True, width=100)
     monkeypatch.setattr("dprepro.cli.audit.error_console", lambda: stderr)
     monkeypatch.setattr("dprepro.audit.duration.expected_seconds", lambda planned, jobs: 83.0)
     run("gaussian", "laplace", "--trials", "1000", "--seed", "1")
