@@ -138,7 +138,7 @@ def plain(text: str) -> str:
 
 def shortened(text: str, longest: int) -> str:
     """Return `text` as one line of at most `longest` characters, an ellipsis for what is cut."""
-    line = " ".join(text[: 10 * longest].split())
+    line = one_line(text[: 10 * longest])
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
