@@ -6,6 +6,7 @@ import errno
 import glob
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,8 +32,9 @@ def refusal(error: OSError) -> tuple[str, str]:
 def appearing_complete(path: Path) -> Iterator[Path]:
     """Yield where to write; what is there takes the place of `path` at the end of the context.
 
-    It is on the disk before it gets its name. If the context fails, nothing is left of it, and a
-    file that was at `path` stays. What a killed process left of the same file is removed first.
+    It is on the disk before it gets its name, and has the mode of a file that was at `path`. If the
+    context fails, nothing is left of it, and that file stays. What a killed process left of the
+    same file is removed first.
 
     Raises
     ------
@@ -47,6 +49,8 @@ def appearing_complete(path: Path) -> Iterator[Path]:
         _remove_left(path)
         try:
             held = _hold(unfinished)
+            with suppress(FileNotFoundError):
+                unfinished.chmod(stat.S_IMODE(path.stat().st_mode))
             yield unfinished
             with unfinished.open("rb") as file:
                 os.fsync(file.fileno())
@@ -60,6 +64,20 @@ def appearing_complete(path: Path) -> Iterator[Path]:
                 os.close(held)
     except OSError as error:
         raise DpreproError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+@contextmanager
+def owner_only(is_private: bool) -> Iterator[None]:
+    """Let nobody but their owner read the files that are made in this context, if it is private.
+
+    A file that is there keeps its mode. It is for the main thread: others share what it sets.
+    """
+    before = os.umask(0o077) if is_private else None
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.umask(before)
 
 
 def _hold(path: Path) -> int | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dprepro import durable
-from dprepro.durable import appearing_complete, discard, refusal
+from dprepro.durable import appearing_complete, discard, owner_only, refusal
 from dprepro.errors import DpreproError
 
 
@@ -24,6 +24,36 @@ def test_a_file_appears_at_the_end(tmp_path: Path) -> None:
         assert not path.exists()
     assert path.read_text() == "a"
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for mode in (0o600, 0o640, 0o644):
+        path.touch()
+        path.chmod(mode)
+        with appearing_complete(path) as unfinished:
+            assert unfinished.stat().st_mode & 0o777 == mode  # before its first byte
+            unfinished.write_text("a")
+        assert path.stat().st_mode & 0o777 == mode
+
+
+@pytest.mark.parametrize(("is_private", "mode"), [(True, 0o600), (False, 0o644)])
+def test_only_the_owner_reads_what_is_made_of_private_rows(
+    tmp_path: Path, is_private: bool, mode: int
+) -> None:
+    umask = os.umask(0o022)
+    try:
+        with owner_only(is_private):
+            (tmp_path / "new").write_text("a")
+            with appearing_complete(tmp_path / "complete") as unfinished:
+                unfinished.write_text("a")
+        with pytest.raises(OSError, match="full"), owner_only(is_private):
+            raise OSError("full")
+        (tmp_path / "later").touch()
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    finally:
+        os.umask(umask)
+    assert modes == {"new": mode, "complete": mode, "later": 0o644}
 
 
 @pytest.mark.parametrize(

@@ -170,9 +170,11 @@ def _rows(found: Results, report: CheckReport) -> list[dict[str, str]]:
 
 
 def _record(found: Results, report: CheckReport, folder: Path) -> None:
+    from dprepro.durable import owner_only
     from dprepro.report.judge.recorded import NAME, recorded_text
 
-    (folder / NAME).write_text(recorded_text(_rows(found, report)), encoding="utf-8")
+    with owner_only(found.is_private):
+        (folder / NAME).write_text(recorded_text(_rows(found, report)), encoding="utf-8")
     typer.echo(f"{folder / NAME}: written", err=True)
 
 

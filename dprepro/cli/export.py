@@ -57,7 +57,7 @@ def export(
     Example: dprepro export model.json --to sql --output model.sql --table customers
     """
     from dprepro.additive.file import load_model
-    from dprepro.durable import appearing_complete
+    from dprepro.durable import appearing_complete, owner_only
     from dprepro.errors import DpreproError
 
     if to is Form.INTERPRET:
@@ -66,6 +66,7 @@ def export(
             f"dprepro.load_model(pathlib.Path({str(model)!r})).to_interpret()"
         )
     loaded = load_model(model)
+    is_private = "not_for_release" in loaded.origin_
     target = None if output == "-" else Path(output)
     if target is not None and target.resolve() == model.resolve():
         raise DpreproError(f"{output} is the model file: name another place for the export")
@@ -76,7 +77,8 @@ def export(
 
         if target is None:
             raise DpreproError("an ONNX file is no text: name a file with --output")
-        save_onnx(loaded, target)
+        with owner_only(is_private):
+            save_onnx(loaded, target)
     else:
         if to is Form.SQL:
             from dprepro.additive.export.sql import to_sql
@@ -89,6 +91,9 @@ def export(
         if target is None:
             typer.echo(text, nl=False, color=True)
             return
-        with appearing_complete(target) as unfinished:
+        with (
+            owner_only("not_for_release" in loaded.origin_),
+            appearing_complete(target) as unfinished,
+        ):
             unfinished.write_text(text, encoding="utf-8")
     say(f"{output}: the model for {to.value}")

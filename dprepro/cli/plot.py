@@ -79,6 +79,8 @@ def curves(
 
     Example: dprepro plot curves --metric auc --output out/figures --format svg
     """
+    from dprepro.cli import private
+    from dprepro.durable import owner_only
     from dprepro.published.document import select_documents
     from dprepro.report.draw.curves import build_panels
     from dprepro.report.draw.figures import write_figures
@@ -86,8 +88,9 @@ def curves(
     from dprepro.report.read.metrics import find_metric
 
     metric = find_metric(metric).name if metric else None
+    held = read(results, config)
     tables = build_tables(
-        read(results, config),
+        held,
         select_documents(paper),
         metric,
         dataset or (),
@@ -96,7 +99,10 @@ def curves(
         titles=method_titles(),
     )
     endings = endings_of(format)
-    for path in write_figures(build_panels(tables, method or ()), output, endings):
+    private.warn(held.is_private, private.SHOWS_SCORES)
+    with owner_only(held.is_private):
+        paths = write_figures(build_panels(tables, method or ()), output, endings)
+    for path in paths:
         say(path)
 
 
@@ -148,6 +154,7 @@ def shapes(
     from dprepro.additive.file import load_model
     from dprepro.cli import private
     from dprepro.config import load_config
+    from dprepro.durable import owner_only
     from dprepro.errors import DpreproError
     from dprepro.inspect.fitting import choose_tasks, describe, fit_model, require_shapes
     from dprepro.inspect.origin import why_not_for_release
@@ -190,5 +197,7 @@ def shapes(
     features = there if feature else most_important(columns, there)
     if note := left_out(len(features), len(there)):
         say(note, err=True)
-    for path in write_shapes(columns, features, name, output, endings_of(format), own_scale):
+    with owner_only(any(unfit)):
+        paths = write_shapes(columns, features, name, output, endings_of(format), own_scale)
+    for path in paths:
         say(path)

@@ -40,6 +40,7 @@ def filters(
     """
     from dprepro.cli import private
     from dprepro.config import load_config
+    from dprepro.durable import owner_only
     from dprepro.inspect.explaining import explain
     from dprepro.inspect.fitting import choose_tasks
     from dprepro.report.draw.files import save_figures
@@ -50,5 +51,7 @@ def filters(
     private.warn(tasks[0].is_private, "the picture shows held-out rows")
     found = explain(experiment, tasks, row or [0, 1], top, data_dir)
     endings = endings_of(format)
-    for path in save_figures({name: draw_filters(found)}, output, endings):
+    with owner_only(tasks[0].is_private):
+        paths = save_figures({name: draw_filters(found)}, output, endings)
+    for path in paths:
         typer.echo(path)

@@ -33,6 +33,7 @@ def margins(
     """
     from dprepro.cli import private
     from dprepro.config import load_config
+    from dprepro.durable import owner_only
     from dprepro.inspect.fitting import choose_one
     from dprepro.inspect.voting import run_boosting
     from dprepro.report.draw.files import save_figures
@@ -46,5 +47,7 @@ def margins(
     private.warn(tasks[0].is_private, "the picture shows exact advantages and margins")
     figure = draw_margins(run_boosting(experiment, tasks, data_dir, allow_tuned_splits))
     endings = endings_of(format)
-    for path in save_figures({name: figure}, output, endings):
+    with owner_only(tasks[0].is_private):
+        paths = save_figures({name: figure}, output, endings)
+    for path in paths:
         typer.echo(path)

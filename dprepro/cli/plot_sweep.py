@@ -8,6 +8,7 @@ import typer
 
 from dprepro.cli.journals import DEFAULT_FOLDER, Configs, ResultsFolder, method_titles, read
 from dprepro.cli.plot import DEFAULT_OUTPUT, Formats, Output, endings_of, plot
+from dprepro.cli.private import SHOWS_SCORES, warn
 
 
 @plot.command()
@@ -26,17 +27,22 @@ def sweep(
 
     Example: dprepro plot sweep n_maps --config mnist-maps --config mnist
     """
+    from dprepro.durable import owner_only
     from dprepro.report.draw.files import save_figures
     from dprepro.report.draw.sweeps import build_sweeps, draw_sweeps
     from dprepro.report.read.metrics import find_metric
     from dprepro.text import file_names
 
     shown = find_metric(metric)
-    found = build_sweeps(read(results, config), parameter, shown, method_titles())
+    held = read(results, config)
+    found = build_sweeps(held, parameter, shown, method_titles())
     names = file_names(f"sweep-{parameter}-{dataset}" for dataset in found)
     figures = {
         name: draw_sweeps(sweeps, parameter, shown, dataset)
         for name, (dataset, sweeps) in zip(names, found.items(), strict=True)
     }
-    for path in save_figures(figures, output, endings_of(format)):
+    warn(held.is_private, SHOWS_SCORES)
+    with owner_only(held.is_private):
+        paths = save_figures(figures, output, endings_of(format))
+    for path in paths:
         typer.echo(path)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+SHOWS_SCORES = "the picture shows exact scores"
+
 
 def warn(is_private: bool, what: str) -> None:
     """Print to standard error that `what` is not for release, if the rows are private."""

@@ -49,6 +49,7 @@ def report(
 
     Example: dprepro report --output report.html
     """
+    from dprepro.durable import owner_only
     from dprepro.published.deviations import load_claim_deviations, load_deviations
     from dprepro.published.document import select_documents
     from dprepro.report.draw.page_figures import figure_groups, overview
@@ -97,7 +98,8 @@ def report(
         written = render_page(page).encode()
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_bytes(written)
+        with owner_only(bool(page.private)):
+            output.write_bytes(written)
     except OSError as error:
         raise DpreproError(f"{output}: cannot be written: {error.strerror}") from error
     warn(bool(page.private), "the page holds exact scores of private rows")

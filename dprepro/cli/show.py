@@ -40,6 +40,7 @@ def show(
     Example: dprepro show model.json
     """
     from dprepro.additive.file import load_model
+    from dprepro.durable import owner_only
     from dprepro.report.shown.content import model_page
 
     target = output or model.with_suffix(".html")
@@ -52,7 +53,8 @@ def show(
     written = model_page(loaded, title_of(loaded.origin_, model.stem), model.name).encode()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(written)
+        with owner_only("not_for_release" in loaded.origin_):
+            target.write_bytes(written)
     except OSError as error:
         raise DpreproError(f"{target}: cannot be written: {error.strerror}") from error
     say(f"{target}: {len(loaded.term_names)} functions, {len(written) / 1e6:.2f} MB")

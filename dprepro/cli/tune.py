@@ -49,6 +49,7 @@ def tune(
     from dprepro.cli.run import run_one
     from dprepro.config import load_config
     from dprepro.data.card import load_card
+    from dprepro.durable import owner_only
     from dprepro.experiment.run import Options
     from dprepro.report.judge.tuning import (
         NOT_COVERED,
@@ -72,7 +73,8 @@ def tune(
         data_dir=data_dir,
     )
     run_one(experiment, options, terminal, dry_run=False, profile=False)
-    choices = choose_settings(part, read_results(results, [experiment.name]))
+    tried = read_results(results, [experiment.name])
+    choices = choose_settings(part, tried)
     heads = ["epsilon", experiment.metric, "of settings"]
     table = BareTable(["method", "best"], heads, wraps=True)
     for choice in choices:
@@ -81,5 +83,6 @@ def tune(
         table.add_row(choice.label, best, *figures)
     terminal.print(table)
     dataset = load_card(experiment.card).name
-    output.write_text(tuned_config(part, choices, dataset), encoding="utf-8")
+    with owner_only(tried.is_private):
+        output.write_text(tuned_config(part, choices, dataset), encoding="utf-8")
     say(f"{NOT_COVERED}\n{output}")

@@ -10,6 +10,7 @@ from typing import Any
 from dprepro.additive.file import save_model
 from dprepro.additive.model import AdditiveModel
 from dprepro.data.register import write_own
+from dprepro.durable import owner_only
 from dprepro.errors import DpreproError
 from dprepro.estimators.contract import ledger_of
 from dprepro.experiment.record import Task
@@ -84,7 +85,8 @@ def save_fitted(
         origin["table"] = _OWN_TABLE
     if reason := why_not_for_release(model, task.is_private):
         origin["not_for_release"] = reason
-    save_model(model, path, origin)
+    with owner_only("not_for_release" in origin):
+        save_model(model, path, origin)
     if all_rows or not task.is_private:
         return None
     notes = local_notes_path(path)

@@ -22,6 +22,7 @@ def test_a_tuned_config_can_be_run(lab: Lab) -> None:
     outcome = CliRunner().invoke(app, ["tune", str(config), *options])
     assert outcome.exit_code == 0, outcome.output
     assert "not covered by epsilon" in outcome.output
+    assert tuned.stat().st_mode & 0o777 == 0o600  # the lab's rows are private
     (entry,) = load_config(tuned).methods
     assert entry.by_epsilon[8.0]["rounds"] in (1, 3)
     assert load_config(tuned).tuned_on == TunedOn(

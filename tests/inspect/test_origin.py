@@ -14,6 +14,7 @@ from dprepro.errors import DpreproError
 from dprepro.experiment.record import Task
 from dprepro.inspect.fitting import choose_one, fit_model
 from dprepro.inspect.origin import local_notes_path, save_fitted, trained_on
+from tests.commands import dprepro
 from tests.lab import Lab
 
 METHODS = [{"method": "dp-ebm-gdp", "params": {"n_epochs": 2}}, "ebm"]
@@ -73,13 +74,22 @@ def test_a_model_of_private_rows_without_privacy_is_not_for_release(lab: Lab) ->
     path = lab.folder / "m.json"
     save_fitted(model, "lab", task, path, all_rows=True)
     assert load_model(path).origin_["not_for_release"] == "fitted to private rows without privacy"
+    assert path.stat().st_mode & 0o777 == 0o600
+    out = {ending: lab.folder / f"out.{ending}" for ending in ("html", "py")}
+    dprepro("show", path, "--output", out["html"])
+    dprepro("export", path, "--to", "python", "--output", out["py"])
+    assert {place.stat().st_mode & 0o777 for place in out.values()} == {0o600}
     model, task = fitted(lab)  # with a fixed seed
     save_fitted(model, "lab", task, path, all_rows=True)
     assert load_model(path).origin_["not_for_release"].endswith("its ledger does not hold")
     make_public(lab)
     model, task = fitted(lab, "ebm")
+    path = lab.folder / "public.json"
     save_fitted(model, "lab", task, path, all_rows=True)
     assert "not_for_release" not in load_model(path).origin_
+    made = lab.folder / "made"
+    made.touch()
+    assert path.stat().st_mode == made.stat().st_mode
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,11 @@ class Results:
             self._index[cell.dataset, cell.task.label, cell.task.epsilon].append(cell)
 
     @property
+    def is_private(self) -> bool:
+        """Whether a cell is of private rows, so that its scores are not covered by epsilon."""
+        return any(cell.task.is_private for cell in self.cells)
+
+    @property
     def journals(self) -> tuple[str, ...]:
         """The names of all journals that were read, those without a record included."""
         named = (name for cell in self.cells for name in cell.journals)
