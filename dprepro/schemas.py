@@ -19,6 +19,7 @@ from dprepro.config_keys import MethodEntry
 from dprepro.data.card import Card, card_names
 from dprepro.data.card_parts import Distinct, Expect, FeatureDomain, Format, Source
 from dprepro.errors import DpreproError, nearest
+from dprepro.experiment.lines import FORMAT
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.stated import StatedPlan
 from dprepro.release import rendering
@@ -111,7 +112,13 @@ def journal_schema() -> Schema:
         "properties": {},
         "required": [],
     }
-    kinds = {"environment": environment, "plan": plan, "record": record}
+    end = {
+        "type": "object",
+        "description": "A run has ended. Lines that follow are of a later one.",
+        "properties": {},
+        "required": [],
+    }
+    kinds = {"environment": environment, "plan": plan, "record": record, "end": end}
     for kind, part in kinds.items():
         part["properties"] = {"kind": {"const": kind}, **part["properties"], **_OF_EVERY_LINE}
         part["required"] = ["kind", *part["required"]]
@@ -128,8 +135,14 @@ def statement_schema() -> Schema:
 
 _OF_EVERY_LINE: Schema = {
     "format": {
-        "const": 2,
-        "description": "Of the line; lines of format 1 have neither of the two.",
+        "enum": [2, FORMAT],
+        "description": "Of the line; lines of format 1 have none of these fields.",
+    },
+    "after": {
+        "type": "string",
+        "pattern": "^[0-9a-f]{8}$",
+        "description": "The checksum of the line before; of all before, if that states none. From "
+        "format 3 on.",
     },
     "crc32": {
         "type": "string",

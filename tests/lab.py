@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dprepro.experiment.lines import OF_THE_LINE
 from dprepro.methods import registry
 
 METHODS = '''
@@ -192,10 +195,22 @@ class Lab:
     def records(self, name: str = "lab") -> dict[str, dict[str, Any]]:
         """Return the journal's records by key, without what may differ between runs."""
         return {
-            line["key"]: {k: v for k, v in line.items() if k not in ("seconds", "format", "crc32")}
+            line["key"]: {k: v for k, v in line.items() if k not in ("seconds", *OF_THE_LINE)}
             for line in self.lines(name)
             if line["kind"] == "record"
         }
+
+
+def of_format_1(raw: bytes) -> bytes:
+    """Return lines of a journal as version 0.1.0 wrote them."""
+    old = re.sub(rb',"format":3,"after":"\w{8}","crc32":"\w{8}"', b"", raw)
+    return old.replace(b'{"kind":"end"}\n', b"")
+
+
+def of_format_2(raw: bytes) -> bytes:
+    """Return lines of a journal as version 0.2.0 wrote them."""
+    heads = [line[:-1] + b',"format":2' for line in of_format_1(raw).splitlines()]
+    return b"".join(b'%b,"crc32":"%08x"}\n' % (head, zlib.crc32(head)) for head in heads)
 
 
 @pytest.fixture

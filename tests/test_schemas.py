@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from dprepro.config import ExperimentConfig, config_names
 from dprepro.data.card import Card, card_names
 from dprepro.errors import DpreproError
+from dprepro.experiment.lines import OF_THE_LINE, written
 from dprepro.resources import builtin
 from dprepro.schemas import SCHEMAS, schema
 from dprepro.yaml_source import read_yaml
@@ -64,8 +65,11 @@ def test_lines_of_both_formats_have_their_schema() -> None:
         sealed = json.loads([line for line in lines if line.startswith(f'{{"kind":"{kind}"')][-1])
         assert faults("journal", sealed) == []
         assert faults("journal", {**sealed, "crc32": "no checksum"}) != []
-        first = {key: value for key, value in sealed.items() if key not in ("format", "crc32")}
+        assert faults("journal", {**sealed, "format": 3, "after": "0123abcd"}) == []
+        assert faults("journal", {**sealed, "after": "no checksum"}) != []
+        first = {key: value for key, value in sealed.items() if key not in OF_THE_LINE}
         assert faults("journal", first) == []
+    assert faults("journal", json.loads(written({"kind": "end"}))) == []
 
 
 def test_model_files_have_their_schema() -> None:

@@ -31,67 +31,100 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="results")
 
 
-def verify(names: Names = None, results: ResultsFolder = DEFAULT_FOLDER) -> None:
-    """Read every line of the journals, and name those that are damaged.
+def verify(
+    names: Names = None,
+    results: ResultsFolder = DEFAULT_FOLDER,
+    record: Annotated[
+        bool,
+        typer.Option("--record", help="Write SHA256SUMS, the digests of all files of the folder."),
+    ] = False,
+) -> None:
+    """Read every line of the journals, and name what is no longer as it was written.
 
-    A line that dprepro wrote since version 0.2.0 has a checksum, so that no flipped bit goes
-    unnoticed. Older lines have none ("without checksum"): their fields and keys are checked, and
-    `dprepro results repair` gives them one. Superseded are records of tasks that ran again; unasked
-    are records of tasks that the config no longer asks for. Neither is shown in tables.
+    A line states a checksum of itself and of the line before, so a line that was changed, deleted,
+    added, doubled or moved is named. Lines of earlier versions state less. The file SHA256SUMS
+    beside the journals covers them, and all other files there: --record writes it. Unprotected are
+    lines that neither covers. Superseded are records of tasks that ran again, and unasked those of
+    tasks that the config no longer asks for. Neither is shown in tables. Missing are tasks without
+    a record.
 
-    Exit code: 0 all lines are sound, 1 a line is damaged, 2 a mistake that you can correct.
+    Exit code: 0 all is as it was written, 1 something is not, 2 a mistake that you can correct.
 
     Example: dprepro results verify adult
     """
+    from dprepro.errors import DpreproError
     from dprepro.experiment.mending import examine
+    from dprepro.experiment.sums import counted, difference, read_sums, unrecorded, write_sums
     from dprepro.terminal import BareTable, console
 
+    if names and record:
+        raise DpreproError("--record is of the whole folder: leave the names of journals out")
     table = BareTable(
         ["journal"],
-        ["records", "damaged", "without checksum", "superseded", "unasked"],
+        ["records", "damaged", "unprotected", "superseded", "unasked", "missing"],
     )
-    problems = []
+    problems, notes = [], []
+    sums = {} if record else read_sums(results)
     for path in _paths(results, names):
         found = examine(path)
-        counts = (found.records, len(found.problems), found.unsealed, found.superseded, found.stale)
-        table.add_row(path.stem, *map(str, counts))
+        unprotected = 0 if path.name in sums else found.unchained
+        counts = (len(found.problems), unprotected, found.superseded, found.stale, found.missing)
+        table.add_row(path.stem, str(found.records), *map(str, counts))
         problems += [f"{path}, line {number}: {text}" for number, text in found.problems]
+    differ = 0
+    for name, told in sums.items():
+        if not names or name in [f"{one}.jsonl" for one in names]:
+            text, since = difference(results / name, told)
+            problems += [f"{results / name}, compared with SHA256SUMS: {text}"] if text else []
+            notes += [f"{results / name}: {counted(since)} since it was recorded"] if since else []
+            differ += bool(text)
     console().print(table)
-    for problem in problems:
-        say(problem)
-    if problems:
+    for line in (*problems, *notes):
+        say(line)
+    if len(problems) > differ:
         say(
             "\nTables leave out a last line that a crash has torn, with a warning. They are not "
-            "shown if there is other damage. `dprepro results repair` takes damaged lines out and "
-            "keeps them beside the journal; `dprepro run` then runs their tasks again"
+            "shown if there is other damage. `dprepro results repair` takes damaged lines out, and "
+            "keeps the old journal; `dprepro run` then runs their tasks again"
         )
+    if differ:
+        say(
+            "\n`git diff` shows what changed in a file that git has. If the change is meant, "
+            "`dprepro results verify --record` records it"
+        )
+    if problems:
         raise typer.Exit(1)
+    if record:
+        say(f"{results / 'SHA256SUMS'}: {len(write_sums(results))} files")
+    elif sums and not names and (new := unrecorded(results, sums)):
+        say(f"Not in SHA256SUMS: {', '.join(new)}. `--record` adds them")
 
 
 def repair(names: Names = None, results: ResultsFolder = DEFAULT_FOLDER) -> None:
-    """Take damaged lines out of journals, and give all other lines a checksum.
+    """Take damaged lines out of journals, and let each other line follow the one before it.
 
-    Damaged lines are kept in CONFIG.jsonl.damaged. The tasks whose records were damaged run again
-    with the next `dprepro run`, and give the same results. Sound journals with checksums stay as
-    they are.
+    The old journal is kept as .bak. The tasks whose records were damaged run again with the next
+    `dprepro run`, and give the same results. Nothing brings back lines that were deleted: what is
+    there counts from now on. Sound journals stay as they are.
 
     Example: dprepro results repair adult
     """
     from dprepro.config import to_run
     from dprepro.experiment.mending import repair as repair_one
+    from dprepro.experiment.sums import counted
 
     for path in _paths(results, names):
         found, kept = repair_one(path)
-        done = []
-        if kept is not None:
-            numbers = ", ".join(str(number) for number, _ in found.problems)
-            done.append(f"took out {_lines(len(found.problems))} ({numbers}), kept in {kept}")
-        if found.unsealed:
-            done.append(f"gave {_lines(found.unsealed)} a checksum")
-        say(f"{path}: {'; '.join(done) or 'sound'}")
-        if kept is not None:
-            command = f"dprepro run {to_run(path.stem)} --results {shell(results)}"
-            say(f"`{command}` runs what is missing")
+        if kept is None:
+            say(f"{path}: sound")
+            continue
+        done = [f"{counted(len(found.problems))} not as written; the old journal is {kept}"]
+        if found.damaged:
+            numbers = ", ".join(map(str, found.damaged))
+            done.append(f"took out {counted(len(found.damaged))} ({numbers})")
+        say(f"{path}: {'; '.join(done)}")
+        command = f"dprepro run {to_run(path.stem)} --results {shell(results)}"
+        say(f"`{command}` runs what is missing")
 
 
 def prune(
@@ -123,7 +156,3 @@ def _paths(folder: Path, names: Sequence[str] | None) -> list[Path]:
     from dprepro.report.read.results import journal_paths
 
     return journal_paths(folder, names or ())
-
-
-def _lines(number: int) -> str:
-    return f"{number} line{'' if number == 1 else 's'}"

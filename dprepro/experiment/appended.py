@@ -8,6 +8,7 @@ changed, it is put back, and what stood there instead is kept beside it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import warnings
@@ -15,6 +16,9 @@ from pathlib import Path
 
 from dprepro.durable import discard, make_folder, sync_folder, write_all
 from dprepro.errors import DpreproError, DpreproWarning
+from dprepro.files import is_file
+
+_READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class JournalWarning(DpreproWarning):
@@ -36,24 +40,34 @@ class AppendedFile:
     ----------
     content
         All that the file holds.
+    refused
+        Why this process may read the file and not write it; None if it may. Nobody else is then
+        kept from writing it.
 
     Raises
     ------
     BlockingIOError
         If another process has the file open.
     OSError
-        If the file system refuses.
+        If the file system refuses, or if a file that can only be read is to be fresh. A method that
+        writes raises `refused`, too.
     """
 
     def __init__(self, path: Path, fresh: bool = False) -> None:
         self.path = path
         self.content = b""
+        self.refused: OSError | None = None
         self._place = Path(os.path.realpath(path))
         self._file = -1
         self._aside: Path | None = None
         make_folder(self._place.parent)
         try:
             self._open(fresh)
+        except OSError as error:
+            self._release()
+            if fresh or error.errno not in _READ_ONLY or not is_file(self._place):
+                raise
+            self.content, self.refused = self._place.read_bytes(), error
         except BaseException:
             self._release()
             raise
@@ -79,14 +93,17 @@ class AppendedFile:
 
     def cut(self, size: int) -> None:
         """Keep the first `size` bytes, as far as the file system lets us."""
+        self.content = self.content[:size]
+        if self.refused is not None:
+            return
         with contextlib.suppress(OSError):
             os.ftruncate(self._file, size)
             os.fsync(self._file)
-        self.content = self.content[:size]
         self._note()
 
     def replace(self, content: bytes) -> None:
         """Put other content in the file's place, at once. Raises OSError."""
+        self._ask_to_write()
         new = self._unfinished
         name = os.fsencode(new)
         number = os.open(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
@@ -114,6 +131,7 @@ class AppendedFile:
         DpreproError
             If another process writes in its place; what is here, and `pending`, is then kept.
         """
+        self._ask_to_write()
         try:
             there = self._place.stat()
         except FileNotFoundError:
@@ -128,7 +146,7 @@ class AppendedFile:
                 self._note()
                 return
             what = "changed" if is_same else "replaced"
-            if not is_same and _is_locked(self._place):
+            if not is_same and is_locked(self._place):
                 self._give_way(pending)
         kept = "" if self.content.startswith(theirs) else self.keep(theirs)
         make_folder(self._place.parent)
@@ -199,6 +217,7 @@ class AppendedFile:
 
     def keep(self, content: bytes, name: str = "bak") -> Path:
         """Write `content` beside the file, as ``.NAME``, ``.NAME1``, ... Raises OSError."""
+        self._ask_to_write()
         make_folder(self._place.parent)
         backup = free_name(self._place, name)
         number = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -208,6 +227,10 @@ class AppendedFile:
             os.close(number)
         sync_folder(self._place.parent)
         return backup
+
+    def _ask_to_write(self) -> None:
+        if self.refused is not None:
+            raise self.refused
 
     def _release(self) -> None:
         if self._file >= 0:
@@ -226,7 +249,8 @@ def free_name(path: Path, name: str = "bak") -> Path:
 def _opened(place: Path) -> int:
     """Return a locked file that has the name `place`, made if need be."""
     while True:
-        number = os.open(place, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        # A journal has exact scores, maybe of private rows.
+        number = os.open(place, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             _lock(number)
             own, there = os.fstat(number), place.stat()
@@ -241,12 +265,15 @@ def _opened(place: Path) -> int:
         os.close(number)
 
 
-def _is_locked(place: Path) -> bool:
+def is_locked(place: Path) -> bool:
+    """Whether a process has the file open for appending. Raises OSError."""
     number = os.open(place, os.O_RDONLY)
     try:
         _lock(number)
     except BlockingIOError:
         return True
+    except ImportError:  # a system on which nothing appends
+        return False
     finally:
         os.close(number)
     return False

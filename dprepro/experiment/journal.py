@@ -1,12 +1,13 @@
 """The journal: one line a finished task, on disk before the next one counts.
 
-Lines of two other kinds stand between them: the environment of a run, before the tasks that it
-added, and the plan of its config, whenever that is not the one stated last. See
+Lines of three other kinds stand between them: the environment of a run, before the tasks that it
+added, the plan of its config, whenever that is not the one stated last, and the end of a run. See
 `dprepro.experiment.lines` for what a line looks like.
 """
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,17 +19,26 @@ from dprepro import files
 from dprepro.durable import refusal
 from dprepro.errors import DpreproError
 from dprepro.experiment.appended import AppendedFile, JournalWarning
-from dprepro.experiment.lines import DamagedLineError, is_sealed, parsed, sealed, written
+from dprepro.experiment.lines import NOT_NEXT, Chain, DamagedLineError, is_chained, parsed, written
 from dprepro.experiment.record import Record
 from dprepro.experiment.stated import StatedPlan
 from dprepro.files import MEBIBYTE, NoFileError
 from dprepro.text import shell
 
 Entry = Record | StatedPlan | dict[str, Any]
-"""What a line says; a dict is an environment."""
+"""What a line says; a dict is an environment, or the end of a run."""
 
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
+NO_END = (
+    "no run has ended here: one was killed, or lines at the end were deleted. The next "
+    "`dprepro run` of the config runs tasks without a record, and ends it"
+)
+CRLF = (
+    "lines end in CR LF, as git writes them with core.autocrlf, or an editor. Check the file out "
+    "again after `git config core.autocrlf false`, or let `dprepro results repair` make them LF"
+)
 _MOST_BYTES = 1024 * MEBIBYTE
+_END = b'{"kind":"end"'
 _PLAN = b'{"kind":"plan"'
 _RECORD = b'{"kind":"record","key":"'
 _KEY = slice(len(_RECORD), len(_RECORD) + 16)
@@ -99,7 +109,7 @@ def contents_of(found: Iterator[Entry]) -> JournalContents:
                 computed_in[key] = environments[-1]
         elif isinstance(entry, StatedPlan):
             plan = entry
-        else:
+        elif entry["kind"] == "environment":
             environments.append(entry)
     return JournalContents(environments, list(records.values()), computed_in, plan)
 
@@ -114,20 +124,28 @@ def entries(
     Raises
     ------
     DpreproError
-        At a line that is not what `Journal` wrote; the message names it.
+        At a line that is not what `Journal` wrote, or does not follow the one before it; the
+        message names it.
     """
+    if (place := raw.find(b"\r\n")) >= 0:
+        number = raw.count(b"\n", 0, place) + 1
+        raise DpreproError(f"{path}, line {number}: {CRLF}")
+    chain = Chain()
     wanted = None if keys is None else {key.encode() for key in keys}
     lines = _split(raw, _end_of_whole_lines(raw, path))
     for number, line in enumerate(lines, start=1):
-        if wanted is not None and line.startswith(_RECORD) and line[_KEY] not in wanted:
+        follows = chain.follows(line)
+        if follows and wanted is not None and line.startswith(_RECORD) and line[_KEY] not in wanted:
             continue
         try:
             entry = entry_of(line)
+            if not follows:
+                raise DamagedLineError(NOT_NEXT)
         except MALFORMED as error:
             raise DpreproError(
                 f"{path}, line {number}: {problem_of(error)}. `dprepro results repair "
-                f"{shell(path.stem, '--results', path.parent)}` takes the line out and keeps it "
-                "beside the journal"
+                f"{shell(path.stem, '--results', path.parent)}` keeps what is sound, and a copy of "
+                "the rest beside it"
             ) from error
         yield number, entry
 
@@ -143,13 +161,13 @@ def entry_of(line: bytes) -> Entry:
     try:
         fields = parsed(line)
         kind = fields.pop("kind")
-        if kind not in ("environment", "plan", "record"):
+        if kind not in ("environment", "plan", "record", "end"):
             raise ValueError(f"unknown kind {kind!r}")
     except DamagedLineError:
         raise
     except MALFORMED as error:
         raise ValueError(f"not a journal line ({_said(error)})") from error
-    if kind == "environment":
+    if kind in ("environment", "end"):
         return {"kind": kind, **fields}
     try:
         return Record.from_json(fields) if kind == "record" else StatedPlan.from_json(fields)
@@ -185,7 +203,8 @@ def last_plan(path: Path) -> StatedPlan | None:
 class Journal:
     """A journal open for appending, by one run at a time. Use it as a context manager.
 
-    Lines of format 1 become lines of the current format with the first that is appended.
+    A journal to which lines were added ends with one of the kind ``end`` when the context does. One
+    that this user may not write can be open, too: it is only read, and `append` is refused.
 
     Parameters
     ----------
@@ -195,7 +214,8 @@ class Journal:
         Move an existing journal aside (``.bak``, ``.bak1``, ...) and begin a new one. It is put
         back if nothing is written.
     cut_torn
-        Drop what a crash left of a last line, with a `JournalWarning`.
+        Drop what a crash left of a last line, with a `JournalWarning`. There is one as well where a
+        run was killed between two lines.
 
     Raises
     ------
@@ -206,6 +226,7 @@ class Journal:
     def __init__(self, path: Path, fresh: bool = False, cut_torn: bool = True) -> None:
         self.path = path
         self._fresh, self._cuts_torn = fresh, cut_torn
+        self._wrote = self._failed = False
 
     def __enter__(self) -> Journal:
         try:
@@ -225,6 +246,8 @@ class Journal:
         whole = _end_of_whole_lines(self._file.content, self.path)
         if whole < len(self._file.content):
             self._file.cut(whole)
+        elif lacks_end(self._file.content):
+            warnings.warn(f"{self.path}: {NO_END}", JournalWarning, stacklevel=3)
 
     def __exit__(
         self,
@@ -233,12 +256,31 @@ class Journal:
         trace: TracebackType | None,
     ) -> None:
         try:
-            if error is None and self._file.content:
-                self._file.hold_place()
-        except OSError as refused:
-            raise _refused(self.path, refused) from refused
+            if not (self.is_read_only or self._failed):
+                with contextlib.suppress(*([DpreproError] if error else [])):
+                    self._end()
         finally:
             self._file.close()
+
+    def _end(self) -> None:
+        last = _last_line(self._file.content)
+        if not last.startswith(_END) and (self._wrote or is_chained(last)):
+            self.append({"kind": "end"})
+        elif last:
+            try:
+                self._file.hold_place()
+            except OSError as error:
+                raise _refused(self.path, error) from error
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether this user may read the journal, and not write it."""
+        return self._file.refused is not None
+
+    def ask_to_write(self) -> None:
+        """Raise DpreproError if lines cannot be added."""
+        if self._file.refused is not None:
+            raise _refused(self.path, self._file.refused)
 
     @property
     def content(self) -> bytes:
@@ -258,12 +300,14 @@ class Journal:
         ValueError
             If the entry holds NaN or infinity, which strict JSON lacks.
         """
-        line = written(entry.to_json() if isinstance(entry, Record | StatedPlan) else entry)
+        fields = entry.to_json() if isinstance(entry, Record | StatedPlan) else entry
+        line = written(fields, self._file.content)
+        self._failed = True
         try:
-            self._upgrade()
             self._file.append(line)
         except OSError as error:
             raise _refused(self.path, error) from error
+        self._wrote, self._failed = True, False
 
     def replace(self, content: bytes) -> None:
         """Put other content in the journal's place, at once. Raises DpreproError."""
@@ -271,6 +315,7 @@ class Journal:
             self._file.replace(content)
         except OSError as error:
             raise _refused(self.path, error) from error
+        self._wrote = True
 
     def keep(self, content: bytes, name: str) -> Path:
         """Write a file beside the journal, called as it is with `name` (and a number) added.
@@ -285,18 +330,15 @@ class Journal:
         except OSError as error:
             raise _refused(self.path, error) from error
 
-    def _upgrade(self) -> None:
-        lines = self._file.content.split(b"\n")[:-1]
-        if all(map(is_sealed, lines)):
-            return
-        for _ in entries(self._file.content, self.path):
-            pass  # a CRC must not be given to what is damaged
-        self._file.replace(upgraded(lines))
+
+def lacks_end(raw: bytes) -> bool:
+    """Whether the last of a journal's whole lines is chained, and not the end of a run."""
+    last = _last_line(raw)
+    return is_chained(last) and not last.startswith(_END)
 
 
-def upgraded(lines: list[bytes]) -> bytes:
-    """Return sound lines, without their newlines, as lines of the current format."""
-    return b"".join(line + b"\n" if is_sealed(line) else sealed(line) for line in lines)
+def _last_line(raw: bytes) -> bytes:
+    return raw[raw.rfind(b"\n", 0, -1) + 1 : -1]
 
 
 def _end_of_whole_lines(raw: bytes | bytearray, path: Path) -> int:

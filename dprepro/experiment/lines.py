@@ -1,53 +1,127 @@
-"""One line of a journal: strict JSON whose last fields are the format and a CRC of what precedes.
+"""One line of a journal: strict JSON whose last fields tie it to what stands before it.
 
-    {"kind":"record", ... ,"format":2,"crc32":"0f1e2d3c"}
+    {"kind":"record", ... ,"format":3,"after":"5e6f7a8b","crc32":"0f1e2d3c"}
 
-The CRC is zlib's, of all bytes of the line before `,"crc32"`. Any flipped bit makes it wrong. Lines
-of version 0.1.0 and of early 0.2.0 have neither field (format 1): they are read, and `sealed` makes
-them lines of format 2 without a change to the rest.
+`crc32` is zlib's, of all bytes of the line before `,"crc32"`. Any flipped bit makes it wrong.
+`after` is the `crc32` of the line before, which covers that line's `after` in turn. So a line that
+is deleted, doubled or moved leaves one that does not follow. The first line that has an `after`
+states the CRC of all bytes before it instead: 00000000 where it begins the journal.
+
+Lines of 0.2.0 have no `after` (format 2), those of 0.1.0 none of the three fields (format 1). They
+are read, and stay as they are.
 """
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Mapping
+from json import JSONDecoder, JSONEncoder
 from typing import Any
 
-FORMAT = 2
-OF_THE_LINE = ("format", "crc32")
+FORMAT = 3
+OF_THE_LINE = ("format", "after", "crc32")
 """Fields that say nothing of an experiment."""
+NOT_NEXT = (
+    "it is not what was written after the line before it: lines were deleted, added, moved or "
+    "changed here"
+)
 
-_MARK, _TAIL = b',"crc32":"', b'"}'
-_LENGTH = len(_MARK) + 8 + len(_TAIL)
-_read = json.JSONDecoder().raw_decode
-_write = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+_AFTER, _MARK, _TAIL = b',"format":%d,"after":"' % FORMAT, b',"crc32":"', b'"}'
+_SEALED = len(_MARK) + 8 + len(_TAIL)
+_CHAINED = len(_AFTER) + 8 + 1 + _SEALED
+_STATED = slice(len(_AFTER) - _CHAINED, len(_AFTER) + 8 - _CHAINED)
+_CRC = slice(-8 - len(_TAIL), -len(_TAIL))
+_read = JSONDecoder().raw_decode
+_write = JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 class DamagedLineError(ValueError):
     """A line is not as it was written."""
 
 
-def written(fields: Mapping[str, Any]) -> bytes:
+def written(fields: Mapping[str, Any], before: bytes = b"") -> bytes:
     """Return a line of the current format, with its newline.
+
+    Parameters
+    ----------
+    before
+        All that the journal holds: whole lines.
 
     Raises
     ------
     ValueError
         If a value is NaN or infinite, which strict JSON lacks.
     """
-    return sealed(_write(fields).encode())
+    last = before[before.rfind(b"\n", 0, -1) + 1 : -1]
+    link = last[_CRC] if is_chained(last) else b"%08x" % zlib.crc32(before)
+    return _chained(_write(fields).encode()[:-1], link)
 
 
-def sealed(line: bytes) -> bytes:
-    """Return a line without format and CRC as one of the current format, with its newline."""
-    head = b'%b,"format":%d' % (line.rstrip()[:-1], FORMAT)
+def chained_anew(lines: list[bytes]) -> bytes:
+    """Return lines, without their newlines, each of which follows the one before it.
+
+    Those before the first that is chained stay as they are, and so do the fields of all.
+    """
+    done = bytearray()
+    link = b""
+    for line in lines:
+        if not link and not is_chained(line):
+            done += line + b"\n"
+            continue
+        made = _chained(_bare(line), link or b"%08x" % zlib.crc32(done))
+        link = made[:-1][_CRC]
+        done += made
+    return bytes(done)
+
+
+def _chained(head: bytes, link: bytes) -> bytes:
+    head = b'%b%b%b"' % (head, _AFTER, link)
     return b"%b%b%08x%b\n" % (head, _MARK, zlib.crc32(head), _TAIL)
 
 
-def is_sealed(line: bytes) -> bool:
-    """Whether a line, without its newline, has a CRC."""
-    return line[-_LENGTH : len(_MARK) - _LENGTH] == _MARK
+def _bare(line: bytes) -> bytes:
+    """Return a line up to the fields that tie it, or to its last brace."""
+    if is_chained(line):
+        return line[:-_CHAINED]
+    return line[: -_SEALED - len(b',"format":2')] if _is_sealed(line) else line.rstrip()[:-1]
+
+
+def _is_sealed(line: bytes) -> bool:
+    return line[-_SEALED : len(_MARK) - _SEALED] == _MARK
+
+
+def is_chained(line: bytes) -> bool:
+    """Whether a line, without its newline, states what stands before it."""
+    return line[-_CHAINED : len(_AFTER) - _CHAINED] == _AFTER and _is_sealed(line)
+
+
+class Chain:
+    """Tells of one line after the other whether it follows those before it.
+
+    Attributes
+    ----------
+    is_begun
+        Whether a line was chained: all lines before it are covered, and all later ones have to be.
+    """
+
+    def __init__(self) -> None:
+        self.is_begun = self._is_lost = False
+        self._link = b""
+        self._crc = 0
+
+    def follows(self, line: bytes) -> bool:
+        """Take in the next line, without its newline."""
+        is_lost, self._is_lost = self._is_lost, False
+        if not is_chained(line):
+            self._crc = zlib.crc32(b"\n", zlib.crc32(line, self._crc))
+            return is_lost or not self.is_begun
+        expected = self._link if self.is_begun else b"%08x" % self._crc
+        self.is_begun, self._link = True, line[_CRC]
+        return is_lost or line[_STATED] == expected
+
+    def lose(self) -> None:
+        """Let any line follow the one taken in last, which is damaged, with what it states."""
+        self._is_lost = True
 
 
 def parsed(line: bytes) -> dict[str, Any]:
@@ -60,8 +134,8 @@ def parsed(line: bytes) -> dict[str, Any]:
     ValueError, RecursionError
         If the line is no JSON object, or its format is not known.
     """
-    has_crc = is_sealed(line)
-    if has_crc and line[-10:-2] != b"%08x" % zlib.crc32(line[:-_LENGTH]):
+    has_crc = _is_sealed(line)
+    if has_crc and line[_CRC] != b"%08x" % zlib.crc32(line[:-_SEALED]):
         raise DamagedLineError("it does not agree with its checksum")
     text = line.decode()
     fields, end = _read(text)
@@ -71,7 +145,10 @@ def parsed(line: bytes) -> dict[str, Any]:
         raise DamagedLineError("its checksum is damaged")
     if has_crc:
         version = fields.pop("format", None)
-        if version != FORMAT:
+        if version not in (2, FORMAT):
             raise ValueError(f"its format is {version}, and this dprepro reads 1 to {FORMAT}")
+        if is_chained(line) != (version == FORMAT):
+            raise ValueError(f"it does not end as lines of format {version} do")
+        fields.pop("after", None)
         del fields["crc32"]
     return fields

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dprepro.errors import DpreproError
-from dprepro.experiment.appended import JournalWarning
+from dprepro.experiment.appended import JournalWarning, is_locked
 from dprepro.experiment.journal import (
+    CRLF,
     MALFORMED,
+    NO_END,
     Entry,
     Journal,
     entry_of,
+    lacks_end,
     problem_of,
     read_bytes,
-    upgraded,
 )
-from dprepro.experiment.lines import is_sealed
+from dprepro.experiment.lines import NOT_NEXT, Chain, chained_anew
 from dprepro.experiment.record import Record
 from dprepro.experiment.stated import StatedPlan
 from dprepro.text import shell
@@ -40,20 +42,27 @@ class Findings:
         The entries of sound lines, each with its position in `lines`.
     problems
         Line number, from 1 on, and what is wrong with the line.
-    unsealed
-        Number of sound lines without a checksum, as earlier versions wrote them.
+    damaged
+        The numbers of those lines that nothing can be read from.
+    unchained
+        Number of lines of earlier versions that no later line covers: one could be deleted, and
+        nothing in the journal would show it.
     superseded
         Number of records that a later record of the same task replaces.
     stale
         Number of tasks with records that the last plan does not ask for; 0 without a plan.
+    missing
+        Number of tasks that the last plan asks for and that have no record.
     """
 
     lines: Sequence[bytes]
     sound: Sequence[tuple[int, Entry]]
     problems: Sequence[tuple[int, str]]
-    unsealed: int
+    damaged: Sequence[int]
+    unchained: int
     superseded: int
     stale: int
+    missing: int
 
     @property
     def records(self) -> int:
@@ -63,16 +72,21 @@ class Findings:
 
 def examine(path: Path) -> Findings:
     """Look at every line of a journal. Raises DpreproError if the file cannot be read."""
-    return _examine(read_bytes(path))
+    found = _examine(read_bytes(path))
+    return replace(found, problems=found.problems[:-1]) if _is_growing(path, found) else found
+
+
+def _is_growing(path: Path, found: Findings) -> bool:
+    """Whether the only problem is that a run still goes on."""
+    return [text for _, text in found.problems] == [NO_END] and is_locked(path)
 
 
 def repair(path: Path) -> tuple[Findings, Path | None]:
-    """Take damaged lines out of a journal, and give all others a checksum.
+    """Take damaged lines out of a journal, and let each other line follow the one before it.
 
-    A damaged environment leaves an unknown one, so that the records after it are not taken for
-    those of the run before. Return what was found, and the file beside the journal that has the
-    damaged lines (``.damaged``), or None. Tasks whose records were damaged run again with
-    `dprepro run`.
+    A damaged environment leaves an unknown one, so that the records after it do not count as
+    those of the run before. Return what was found, and the name of the old journal, which is kept;
+    None if it was sound. Tasks whose records were damaged run again with `dprepro run`.
 
     Raises
     ------
@@ -84,11 +98,10 @@ def repair(path: Path) -> tuple[Findings, Path | None]:
         warnings.simplefilter("ignore", JournalWarning)
         with Journal(path, cut_torn=False) as journal:
             found = _examine(journal.content)
-            whole = upgraded(_left(found))
-            damaged = [text for text in _damaged(journal.content, found) if text]
-            kept = journal.keep(b"\n".join(damaged) + b"\n", "damaged") if damaged else None
-            if whole != journal.content:
-                journal.replace(whole)
+            if not found.problems:
+                return found, None
+            kept = journal.keep(journal.content, "bak")
+            journal.replace(chained_anew(_left(found)))
     return found, kept
 
 
@@ -114,21 +127,35 @@ def prune(path: Path, dry_run: bool = False) -> tuple[Findings, Path | None]:
     with Journal(path) as journal:
         found = _examine(journal.content)
         backup = journal.keep(journal.content, "bak")
-        journal.replace(upgraded([found.lines[position] for position in _needed(found)]))
+        journal.replace(chained_anew([found.lines[position] for position in _needed(found)]))
     return found, backup
 
 
 def _examine(raw: bytes) -> Findings:
+    problems: list[tuple[int, str]] = []
+    if b"\r\n" in raw:
+        problems.append((raw.count(b"\n", 0, raw.find(b"\r\n")) + 1, CRLF))
+        raw = raw.replace(b"\r\n", b"\n")
     *lines, tail = raw.split(b"\n")
     sound: list[tuple[int, Entry]] = []
-    problems: list[tuple[int, str]] = []
+    damaged: list[int] = []
+    chain = Chain()
     for position, line in enumerate(lines):
+        follows = chain.follows(line)
         try:
             sound.append((position, entry_of(line)))
         except MALFORMED as error:
             problems.append((position + 1, problem_of(error)))
+            damaged.append(position + 1)
+            chain.lose()
+        else:
+            if not follows:
+                problems.append((position + 1, NOT_NEXT))
     if tail:
         problems.append((len(lines) + 1, f"torn by a crash ({len(tail)} bytes)"))
+        damaged.append(len(lines) + 1)
+    elif lacks_end(raw):
+        problems.append((len(lines) + 1, NO_END))
     records = sum(isinstance(entry, Record) for _, entry in sound)
     last = _last_records(sound)
     asked = _asked(sound)
@@ -136,9 +163,11 @@ def _examine(raw: bytes) -> Findings:
         lines,
         sound,
         problems,
-        sum(not is_sealed(lines[position]) for position, _ in sound),
+        damaged,
+        0 if chain.is_begun else len(lines),
         records - len(last),
         0 if asked is None else len(last.keys() - asked),
+        0 if asked is None else len(asked - last.keys()),
     )
 
 
@@ -162,7 +191,7 @@ def _needed(found: Findings) -> list[int]:
         if isinstance(entry, StatedPlan):
             plan = place
         elif not isinstance(entry, Record):
-            environment = place
+            environment = place if entry["kind"] == "environment" else environment
         elif last[entry.task.key] == place and (asked is None or entry.task.key in asked):
             needed.add(place)
             needed.update(() if environment is None else (environment,))
@@ -180,8 +209,3 @@ def _left(found: Findings) -> list[bytes]:
 
 def _was_environment(line: bytes) -> bool:
     return not line.startswith(_OTHERS) and any(word in line for word in _WORDS)
-
-
-def _damaged(raw: bytes, found: Findings) -> list[bytes]:
-    lines = raw.split(b"\n")
-    return [lines[number - 1] for number, _ in found.problems]

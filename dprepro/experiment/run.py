@@ -147,7 +147,8 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
     """Run the tasks of one config that its journal does not hold yet.
 
     What another journal of the folder holds is taken over, unless ``options.fresh``. A task whose
-    record lacks a metric that the config asks for counts as one that the journal does not hold.
+    record lacks a metric that the config asks for counts as one that the journal does not hold. If
+    nothing is left to run, a journal that can only be read stays as it is.
     Results depend neither on the number of workers, nor on the order in which tasks finish, nor
     on how often the run was interrupted. A task that raises, ends its worker or exceeds its time
     limit leaves a ``failed`` record and the others go on. A task that a fault of the machine stops,
@@ -168,15 +169,17 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
         before, stated = read_journal(journal.path), state_plan(config, (p.task for p in plans[0]))
         known, metrics = _by_key(before.records), asked_metrics(config)
         taken = _taken_over(journal.path, plans[1], known, options.fresh, metrics)
-        for entry in taken:
-            journal.append(entry)
         outlook = outlook_of(*plans, known | _by_key(taken), options.retry_failed, metrics)
+        if outlook.todo or outlook.skips:
+            journal.ask_to_write()
+        for entry in () if journal.is_read_only else taken:
+            journal.append(entry)
         tally = Tally(config.metric)
         tally.extend((*outlook.done, *outlook.skips))
         data = _data_of(config, options, outlook.todo)
         with _workers(config, options, data, outlook.todo) as (executor, stop):
             jobs = executor.jobs if executor else 0
-            if not stated.agrees_with(before.plan):
+            if not (journal.is_read_only or stated.agrees_with(before.plan)):
                 journal.append(stated)
             if outlook.todo or outlook.skips:
                 journal.append(environment.describe(config.text, jobs))

@@ -85,9 +85,11 @@ def essence(lines: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], bool]:
 
     And whether one is doubled.
     """
+    from dprepro.experiment.lines import OF_THE_LINE
+
     records = [line for line in lines if line["kind"] == "record"]
     found = {
-        line["key"]: {k: v for k, v in line.items() if k not in ("seconds", "format", "crc32")}
+        line["key"]: {k: v for k, v in line.items() if k not in ("seconds", *OF_THE_LINE)}
         for line in records
     }
     return found, len(found) < len(records)
@@ -111,7 +113,7 @@ class Host:
     def __init__(self, folder: Path) -> None:
         from dprepro.experiment import environment
         from dprepro.experiment import run as run_module
-        from tests.lab import Lab
+        from tests.lab import Lab, of_format_1
 
         adopt()
         self.folder, self.output = folder, folder / "output.txt"
@@ -129,10 +131,7 @@ class Host:
         journal = calm / "results" / "lab.jsonl"
         self.expected, _ = essence(whole_lines(journal))
         assert len(self.expected) == 6
-        self.half_of_old = b"".join(
-            re.sub(rb',"format":2,"crc32":"\w{8}"', b"", line)
-            for line in journal.read_bytes().splitlines(True)[:5]
-        )
+        self.half_of_old = of_format_1(b"".join(journal.read_bytes().splitlines(True)[:5]))
         self._known = {
             "new": {},
             "old": essence([json.loads(line) for line in self.half_of_old.splitlines()])[0],
@@ -267,10 +266,15 @@ class Host:
 
     def _ended(self, place: Path, in_order: bool) -> tuple[set[str], list[str]]:
         """Return what is wrong with the journal of a run that ended well, and other files."""
-        wrong = set()
+        from dprepro.errors import DpreproError
+        from dprepro.experiment.mending import examine
+
+        wrong, journal = set(), place / "results" / "lab.jsonl"
         try:
-            found, doubled = essence(whole_lines(place / "results" / "lab.jsonl"))
-        except ValueError:
+            found, doubled = essence(whole_lines(journal))
+            if examine(journal).problems:
+                wrong.add("different")
+        except (ValueError, DpreproError):
             found, doubled = {}, False
         if found.keys() != self.expected.keys():
             wrong.add("lost")

@@ -14,7 +14,6 @@ def test_no_fault_of_a_call_loses_anything(tmp_path: Path) -> None:
     with campaign(tmp_path) as host:
         for start in ("new", "old"):
             assert min(host.calls[start][kind] for kind in ("open", "write", "fsync")) > 4
-        assert host.calls["old"]["rename"] > 0  # an old journal is upgraded
         cases = [*list(faults(host.calls))[::59], *kills(8, *host.microseconds.popitem())]
         tried = {case: answer for case, answer in host.run(cases) if answer["wrong"]}
     if tried:

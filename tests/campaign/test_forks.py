@@ -53,7 +53,7 @@ def lines(journal: Path) -> list[dict[str, Any]]:
     raw = journal.read_text().splitlines() if journal.exists() else []
     said = [json.loads(line) for line in raw]
     for line in said:
-        for key in ("seconds", "time", "crc32", "jobs"):
+        for key in ("seconds", "time", "after", "crc32", "jobs"):
             line.pop(key, None)
     return said
 

@@ -11,6 +11,7 @@ from dprepro.cli import app
 from dprepro.config import load_config
 from dprepro.errors import DpreproError
 from dprepro.experiment import worker
+from dprepro.experiment.lines import OF_THE_LINE
 from dprepro.experiment.plan import plan
 from dprepro.published import document
 from dprepro.report.judge import verdicts
@@ -107,8 +108,8 @@ def test_a_journal_value_with_another_fourth_digit_fails(recorded, name):
     path = recorded / f"{name}.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     for line in lines:  # a line whose checksum is another is refused
-        line.pop("crc32", None)
-        line.pop("format", None)
+        for key in OF_THE_LINE:
+            line.pop(key, None)
     changed = next(line for line in lines if line.get("metrics"))
     changed["metrics"]["auc"] += 0.0001
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from dprepro.experiment.journal import Journal, read_journal
 from dprepro.experiment.record import Record
 from dprepro.experiment.stated import StatedCell, StatedPlan
 from tests.experiment.test_record import TASK
+from tests.lab import of_format_1, of_format_2
 
 RECORDS = [Record(replace(TASK, split=split), "ok", {"auc": 0.5}) for split in range(4)]
 FIRST = {"kind": "environment", "python": "3"}
@@ -51,7 +52,7 @@ def _damage(path: Path) -> bytes:
 def test_a_sound_journal_is_counted(folder: Path) -> None:
     outcome = _results("verify", "--results", folder)
     assert outcome.exit_code == 0
-    assert _row(outcome.output) == ["x", "4", "0", "0", "1", "0"]
+    assert _row(outcome.output) == ["x", "4", "0", "0", "1", "0", "0"]
 
 
 def test_a_damaged_line_is_named_taken_out_and_kept(folder: Path) -> None:
@@ -65,13 +66,14 @@ def test_a_damaged_line_is_named_taken_out_and_kept(folder: Path) -> None:
 
     outcome = _results("repair", "--results", folder)
     assert outcome.exit_code == 0
-    kept = folder / "x.jsonl.damaged"
-    assert f"took out 1 line (4), kept in {kept}" in outcome.output
+    kept = folder / "x.jsonl.bak"
+    said = f"{path}: 1 line not as written; the old journal is {kept}; took out 1 line (4)"
+    assert said in outcome.output
     command = f"dprepro run PATH/x.yaml --results {folder}"  # no built-in config is called x
     assert f"`{command}` runs what is missing" in outcome.output
     assert b'"split":7' in kept.read_bytes()
-    lines = raw.splitlines(keepends=True)
-    assert path.read_bytes() == b"".join(lines[:3] + lines[4:])
+    lines = of_format_1(raw).splitlines()
+    assert of_format_1(path.read_bytes()).splitlines() == lines[:3] + lines[4:]
     assert _results("verify", "--results", folder).exit_code == 0
 
 
@@ -83,18 +85,22 @@ def test_repair_takes_out_what_was_torn(folder: Path, tail: bytes) -> None:
     assert _results("verify", "--results", folder).exit_code == 1
     assert _results("repair", "--results", folder).exit_code == 0
     assert path.read_bytes() == raw
-    assert (folder / "x.jsonl.damaged").read_bytes().strip(b"\n") == tail.strip(b"\n")
+    assert (folder / "x.jsonl.bak").read_bytes() == raw + tail
 
 
-def test_repair_gives_old_lines_a_checksum_and_changes_nothing_else(folder: Path) -> None:
+@pytest.mark.parametrize("old", [of_format_1, of_format_2])
+def test_old_lines_are_unprotected_until_a_run_adds_one(
+    folder: Path, old: Callable[[bytes], bytes]
+) -> None:
     path = folder / "x.jsonl"
-    raw = path.read_bytes()
-    path.write_bytes(re.sub(rb',"format":2,"crc32":"\w{8}"', b"", raw))
+    raw = old(path.read_bytes())
+    path.write_bytes(raw)
     assert _row(_results("verify", "--results", folder).output)[3] == "8"
-    assert "gave 8 lines a checksum" in _results("repair", "--results", folder).output
-    assert path.read_bytes() == raw
     assert "sound" in _results("repair", "--results", folder).output
-    assert [entry.name for entry in folder.iterdir()] == ["x.jsonl"]
+    assert path.read_bytes() == raw
+    with Journal(path) as journal:
+        journal.append(FIRST)
+    assert _row(_results("verify", "--results", folder).output)[3] == "0"
 
 
 def test_pruning_leaves_what_tables_show(folder: Path) -> None:
@@ -114,7 +120,7 @@ def test_pruning_takes_out_what_the_last_plan_does_not_ask_for(folder: Path) -> 
     path = folder / "x.jsonl"
     with Journal(path) as journal:
         journal.append(_plan(*RECORDS[:3]))
-    assert _row(_results("verify", "--results", folder).output)[4:] == ["1", "1"]
+    assert _row(_results("verify", "--results", folder).output)[4:] == ["1", "1", "0"]
     _results("prune", "--results", folder)
     left = read_journal(path)
     assert left.records == RECORDS[:3]

@@ -18,7 +18,7 @@ def test_a_sound_journal_stays_as_it_is(tmp_path: Path) -> None:
         journal.append({"kind": "environment"})
     raw = path.read_bytes()
     found = examine(path)
-    assert (len(found.lines), found.records, list(found.problems)) == (1, 0, [])
+    assert (len(found.lines), found.records, list(found.problems)) == (2, 0, [])
     assert repair(path)[1] is None
     assert prune(path)[1] is None
     assert path.read_bytes() == raw
@@ -36,12 +36,15 @@ def test_the_first_damaged_line_is_named_and_all_are_taken_out(tmp_path: Path) -
         for _ in range(3):
             journal.append({"kind": "environment"})
     whole = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(whole[0] + b"one\n" + whole[1] + b"two\n" + whole[2])
+    path.write_bytes(whole[0] + b"one\n" + whole[1] + b"two\n" + b"".join(whole[2:]))
+    damaged = path.read_bytes()
     with pytest.raises(DpreproError, match=r"x\.jsonl, line 2: .* `dprepro results repair x "):
         prune(path)
-    kept = repair(path)[1]
-    assert kept is not None
-    assert kept.read_bytes() == b"one\ntwo\n"
+    found, kept = repair(path)
+    assert kept == path.with_name("x.jsonl.bak")
+    assert kept.read_bytes() == damaged
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert list(found.damaged) == [2, 4]
     assert path.read_bytes() == b"".join(whole)
 
 
@@ -81,4 +84,6 @@ def test_superseded_records_go_unless_it_is_only_asked(tmp_path: Path) -> None:
     kept = prune(path)[1]
     assert kept is not None
     assert kept.read_bytes() == whole
-    assert path.read_bytes() == whole.splitlines(keepends=True)[1]
+    assert read_journal(path).records == [Record(TASK, "skipped", message="x")]
+    assert path.read_bytes().count(b"\n") == 2
+    assert not examine(path).problems

@@ -13,7 +13,7 @@ from dprepro.experiment import environment
 from dprepro.experiment.journal import read_journal
 from dprepro.experiment.run import Options, look_ahead, run
 from tests.experiment.test_run import Watch, in_process
-from tests.lab import Lab
+from tests.lab import Lab, of_format_1
 
 __all__ = ["in_process"]
 
@@ -69,9 +69,10 @@ class TestTakingOver:
         run(config, options, Watch())
         journal = lab.results / "lab.jsonl"
         key = read_journal(journal).records[0].task.key
-        *lines, last = journal.read_text().splitlines(keepends=True)
+        *lines, last, end = journal.read_text().splitlines(keepends=True)
         assert key not in last
-        journal.write_text("".join([*lines, last.replace('"status":"ok"', '"status":"good"')]))
+        changed = last.replace('"status":"ok"', '"status":"good"')
+        journal.write_text("".join([*lines, changed, end]))
         assert [record.task.key for record in read_journal(journal, {key}).records] == [key]
         with pytest.raises(DpreproError, match="checksum"):
             read_journal(journal)
@@ -125,8 +126,8 @@ class TestWhereRecordsCameFrom:
         options = Options(results=lab.results)
         run(first, options, Watch())
         journal = lab.results / "lab.jsonl"
-        plan, head, record, *rest = journal.read_text().splitlines(keepends=True)
-        journal.write_text("".join([plan, record, head, *rest]))
+        plan, head, record, *rest = of_format_1(journal.read_bytes()).splitlines(keepends=True)
+        journal.write_bytes(b"".join([plan, record, head, *rest]))
         assert run(second, options, Watch()).ran == 1
 
     def test_a_torn_neighbour_gives_its_whole_lines(self, lab: Lab) -> None:
