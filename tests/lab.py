@@ -22,14 +22,7 @@ METHODS = '''
 import os, re, signal, time
 import numpy as np
 from dprepro.methods.registry import Guarantee, Method
-
-
-class Ledger:
-    def __init__(self, epsilon):
-        self.epsilon = epsilon
-
-    def summary(self):
-        return {"true_epsilon": self.epsilon, "noise": "laplace"}
+from dprepro.privacy.ledger import Ledger, LedgerEntry
 
 
 class Noisy:
@@ -43,7 +36,9 @@ class Noisy:
             time.sleep(self.pause)
         self.classes_ = np.unique(y)
         if np.isfinite(self.epsilon):
-            self.ledger_ = Ledger(self.epsilon)
+            scale, budget = 1 / self.epsilon, (self.epsilon, 0.0)
+            entry = LedgerEntry("laplace", "scores", 1.0, "L1", scale, 1, budget)
+            self.ledger_ = Ledger(self.epsilon, 0.0, "zero-out", [entry])
         self.threshold = float(X["a"].mean())
         return self
 

@@ -308,6 +308,8 @@ def ledger_to_json(ledger: Ledger) -> dict[str, Any]:
     """Return a ledger as a dict of JSON values, without what follows from the edits."""
     values = asdict(ledger)
     del values["post_processing"]
+    if not ledger.code:
+        del values["code"]  # files of our own methods stay as they are
     entries = [entry | {"budget": list(entry["budget"])} for entry in values["entries"]]
     return values | {"entries": entries}
 

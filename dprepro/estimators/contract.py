@@ -159,20 +159,23 @@ class ExplainsRows(Estimator, Protocol):
 
 
 def ledger_of(estimator: object) -> Ledger | None:
-    """Return the ledger of a fitted estimator; None where it keeps none, or one of another type."""
+    """Return the ledger of a fitted estimator; None where it keeps none, or one of another type.
+
+    An object of another class, one derived from `Ledger` included, could say anything of what was
+    spent: it is no ledger.
+    """
     from dprepro.privacy.ledger import Ledger  # its accountant takes long to load
 
     ledger = getattr(estimator, "ledger_", None)
-    return ledger if isinstance(ledger, Ledger) else None
+    return ledger if type(ledger) is Ledger else None
 
 
 def ledger_summary_of(estimator: object) -> Mapping[str, Any] | None:
     """Return what a journal keeps of an estimator's ledger, JSON-able; None where it has none.
 
-    A plug-in's ledger may be of a type of its own with a method ``summary()``; see
-    `dprepro.privacy.ledger.Ledger.summary` for the keys.
+    See `dprepro.privacy.ledger.Ledger.summary` for the keys.
     """
-    ledger = getattr(estimator, "ledger_", None)
+    ledger = ledger_of(estimator)
     return None if ledger is None else ledger.summary()
 
 

@@ -7,7 +7,7 @@ import os
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -32,7 +32,7 @@ from dprepro.experiment.metrics import Scores, score
 from dprepro.experiment.parts import SplitKey, all_rows_of, parts_of
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.seeds import task_seed
-from dprepro.methods import registry
+from dprepro.methods import own, registry
 from dprepro.rows.carded import CardTable
 
 MESSAGE_LENGTH = 600
@@ -166,19 +166,9 @@ def _run(task: Task, data: DataRef, metrics: tuple[str, ...]) -> Record:
         "ok",
         metrics=scores.values | figures_of(estimator),
         seconds={"encode": encode_seconds, "fit": fit_seconds, "predict": predict_seconds},
-        ledger=_summary_of_ledger(estimator, task),
+        ledger=ledger_summary_of(estimator),
         absent=scores.absent,
     )
-
-
-def _summary_of_ledger(estimator: Estimator, task: Task) -> Mapping[str, Any] | None:
-    """Return what the journal keeps of the ledger; None if it says nothing of the task's unit.
-
-    A ledger of a plug-in's own type says what one row spends, and cannot be stated for several.
-    """
-    if task.rows_per_unit > 1 and ledger_of(estimator) is None:
-        return None
-    return ledger_summary_of(estimator)
 
 
 def fit_task(task: Task, data: DataRef) -> Estimator:
@@ -255,9 +245,8 @@ def fit_table(task: Task, data: DataRef, given: TableRef) -> Estimator:
 
 def _fit(task: Task, kind: TaskKind, X: Any, y: Any, domain: Domain, seed: int | None) -> Estimator:
     method = registry.get(task.method)
-    estimator = method.build(setting_of(task, method, kind, domain, seed), **task.params)
-    estimator.fit(X, y)
-    return estimator
+    setting = setting_of(task, method, kind, domain, seed)
+    return own.fit_method(method, setting, task.params, X, y)
 
 
 def score_on_test_rows(
@@ -357,7 +346,8 @@ def _describe(error: BaseException) -> str:
     """
     if is_our_own(error) and str(error):
         return str(error)[:MESSAGE_LENGTH]
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
+    callers = (__file__, own.__file__)  # of all methods alike
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename not in callers]
     places = " > ".join(
         f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in frames[-TRACEBACK_FRAMES:]
     )

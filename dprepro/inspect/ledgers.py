@@ -26,6 +26,7 @@ from dprepro.experiment.record import Task
 from dprepro.experiment.seeds import task_seed
 from dprepro.inspect.showing import shown_steps
 from dprepro.methods import registry
+from dprepro.methods.own import fit_method, note_repeats
 from dprepro.methods.registry import Method, Setting
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.standing import Standing, standing_of
@@ -149,11 +150,25 @@ def _fit(
     task: Task, method: Method, setting: Setting, X: pd.DataFrame, y: np.ndarray, rows: int
 ) -> Ledger | None:
     model = method.build(setting, **task.params)
-    if plans_ledger(model):
-        ledger: Ledger | None = model.planned_ledger(rows)
-    else:
-        model.fit(ENCODINGS[method.encoding](setting.domain).transform(X), y)
-        ledger = ledger_of(model)
+    if plans_ledger(model) and not method.code:
+        return _unless_empty(task, model.planned_ledger(rows))
+    encoded = ENCODINGS[method.encoding](setting.domain).transform(X)
+    fitted = ledger_of(fit_method(method, setting, task.params, encoded, y))
+    if method.code and fitted is not None:
+        note_repeats(fitted, method, setting, task.params, encoded, y)
+        if plans_ledger(model):  # no plan can say what a fit shows
+            planned = model.planned_ledger(rows)
+            if type(planned) is not Ledger:
+                return None
+            planned.code = fitted.code
+            planned.note_observed(fitted.unpaid)
+            for text in fitted.floating_point:
+                planned.note_floating_point(text)
+            fitted = planned
+    return _unless_empty(task, fitted)
+
+
+def _unless_empty(task: Task, ledger: Ledger | None) -> Ledger | None:
     return None if standing_of(task.epsilon, ledger) is Standing.UNVERIFIED else ledger
 
 

@@ -23,7 +23,8 @@ PLUGIN_VARIABLE = "DPREPRO_METHODS"
 REFUSALS = (ValueError, TypeError)
 """What an estimator raises that refuses its parameters; see `Method.check_values`."""
 
-_PACKAGE_FILE = "__init__.py"
+PACKAGE_FILE = "__init__.py"
+"""What makes a folder a package."""
 _PREFIX = "dprepro_plugin_"
 _LONGEST = 500
 """Characters of a message of the user's code that are shown."""
@@ -45,12 +46,12 @@ def plugin_files() -> list[Path]:
             f"${PLUGIN_VARIABLE} is {folder!r}, which is not a folder; "
             "set it to a folder of Python files or packages that each define METHODS, or unset it"
         )
-    return sorted([*Path(folder).glob("*.py"), *Path(folder).glob(f"*/{_PACKAGE_FILE}")])
+    return sorted([*Path(folder).glob("*.py"), *Path(folder).glob(f"*/{PACKAGE_FILE}")])
 
 
 def load_file(path: Path) -> ModuleType:
     """Import a file, or the package whose ``__init__.py`` it is, with the modules beside it."""
-    inside = [str(path.parent)] if path.name == _PACKAGE_FILE else None
+    inside = [str(path.parent)] if path.name == PACKAGE_FILE else None
     name = f"{_PREFIX}{path.parent.name if inside else path.stem}"
     spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=inside)
     assert spec is not None

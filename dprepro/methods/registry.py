@@ -7,7 +7,7 @@ import inspect
 import math
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache, cached_property
 from itertools import chain
@@ -19,6 +19,7 @@ from dprepro.compiled import kernel_modules
 from dprepro.data.domain import Domain, NumericFeature, TaskKind
 from dprepro.errors import DpreproError, nearest
 from dprepro.estimators.contract import Estimator, check_parameters, is_estimator
+from dprepro.methods.own import code_of
 from dprepro.methods.plugins import (
     PLUGIN_VARIABLE,
     REFUSALS,
@@ -33,7 +34,7 @@ from dprepro.privacy.sensitivity import Adjacency
 from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division, check_unit, row_budget
 
-_NO_METHODS = {"registry", "plugins", "fields"}
+_NO_METHODS = {"registry", "plugins", "fields", "own"}
 """Modules of this folder that are about all methods."""
 
 REPEATS = 1e-6
@@ -143,6 +144,8 @@ class Method:
         Keys of `dprepro.references`: what `dprepro cite` prints for it.
     file
         The user's file that it is from, set when that is loaded; None for the methods here.
+    code
+        The SHA-256 of the user's source files, set likewise; see `dprepro.methods.own.code_of`.
     """
 
     name: str
@@ -165,6 +168,7 @@ class Method:
     repeats_within: float = REPEATS
     cite: tuple[str, ...] = ()
     file: Path | None = field(default=None, repr=False, compare=False)
+    code: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.adjacency is not None:
@@ -313,10 +317,14 @@ def all_methods() -> dict[str, Method]:
 
 
 def _own_methods() -> Iterator[Method]:
+    found: list[tuple[Path, list[Method]]] = []
     for path in plugin_files():
         from dprepro.methods.fields import methods_of  # late: it imports this module, and pandas
 
-        yield from methods_of(load_file(path), path)
+        found.append((path, methods_of(load_file(path), path)))
+    helpers = [path for path, methods in found if not methods]
+    for path, methods in found:
+        yield from (replace(method, code=code_of(path, helpers)) for method in methods)
 
 
 def plugin_parts(name: str) -> list[ModuleType]:

@@ -54,6 +54,7 @@ class NoiseSource:
         self.generator = np.random.default_rng(seed)
         self.public_generator = self.generator if seed is not None else np.random.default_rng()
         self._is_seeded = seed is not None
+        self._entered: list[LedgerEntry] = []
         ledger.note_seed(seed)
         watch(self)
 
@@ -65,6 +66,17 @@ class NoiseSource:
         """
         cited = any(entry.mechanism == "cited" for entry in self.ledger.entries)
         return cited or bool(self.ledger.floating_point) or self.sampler.has_drawn
+
+    def drawn_for(self, ledger: Ledger) -> list[LedgerEntry]:
+        """Return the entries of a ledger that it wrote, once its sampler has drawn; else none.
+
+        For which of several entries it has drawn is not known.
+        """
+        return list(self._entered) if ledger is self.ledger and self.sampler.has_drawn else []
+
+    def _enter(self, entry: LedgerEntry) -> None:
+        self.ledger.add(entry)
+        self._entered.append(entry)
 
     def choose_publicly_by(self, entropy: int) -> None:
         """Draw public choices from a stream that can be repeated, unless a seed repeats all."""
@@ -134,7 +146,7 @@ class NoiseSource:
         """
         stated = sensitivity.stated
         scale = _scale(releases, noise_multiplier, stated)
-        self.ledger.add(
+        self._enter(
             LedgerEntry(
                 "gaussian", releases, stated, "L2", scale, uses, budget,
                 replace_one=sensitivity.replace_one, sampling=sampling,
@@ -156,7 +168,7 @@ class NoiseSource:
         """
         scale = _scale(releases, 1 / epsilon if epsilon > 0 else 0.0, sensitivity)
         budget = PrivacyBudget(epsilon * uses, 0.0)
-        self.ledger.add(LedgerEntry("laplace", releases, sensitivity, "L1", scale, uses, budget))
+        self._enter(LedgerEntry("laplace", releases, sensitivity, "L1", scale, uses, budget))
         return scale
 
     def enter_exponential(
@@ -185,7 +197,7 @@ class NoiseSource:
     ) -> float:
         scale = _scale(releases, 2 / epsilon if epsilon > 0 else 0.0, sensitivity)
         budget = PrivacyBudget(epsilon * uses, 0.0)
-        self.ledger.add(LedgerEntry(mechanism, releases, sensitivity, "max", scale, uses, budget))
+        self._enter(LedgerEntry(mechanism, releases, sensitivity, "max", scale, uses, budget))
         return scale
 
     def sampled_gaussian(
@@ -213,7 +225,7 @@ class NoiseSource:
             Unless both noise multiplier and sensitivity are positive and finite.
         """
         scale = _scale(releases, noise_multiplier, sensitivity)
-        self.ledger.add(
+        self._enter(
             LedgerEntry(
                 "gaussian", releases, sensitivity, "L2", scale, uses, budget, sampling=sampling
             )
@@ -246,7 +258,7 @@ class NoiseSource:
             Unless scale and sensitivity are positive and finite.
         """
         scale = _scale(releases, scale / sensitivity if sensitivity > 0 else 0.0, sensitivity)
-        self.ledger.add(LedgerEntry("cited", releases, sensitivity, "L2", scale, 1, budget))
+        self._enter(LedgerEntry("cited", releases, sensitivity, "L2", scale, 1, budget))
         self.ledger.note_floating_point(f"{releases}: they and the Wishart draw are float64")
         factor = self.generator.normal(0.0, scale, (size, size + 1))
         return factor @ factor.T

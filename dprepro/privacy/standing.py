@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,44 @@ class AuditVerdict(str, Enum):
     def is_refuted(self) -> bool:
         """Whether the outputs refute what is stated, or what the ledger adds up to."""
         return self in (AuditVerdict.ABOVE_LEDGER, AuditVerdict.EXCEEDED)
+
+
+class AuthorsWord(str, Enum):
+    """What audits of its very code say of a method of one's own. Members equal their wording.
+
+    Its ledger is its author's word; see `dprepro.privacy.ledger.Ledger.code`. They go from what
+    weighs least to what weighs most.
+    """
+
+    AUDITED = "audited"
+    """An audit refuted nothing, and could have: no proof."""
+
+    NOT_AUDITED = "not audited"
+
+    REFUTED = "refuted"
+    """An audit contradicts what the method states, or what its ledger adds up to."""
+
+    def __str__(self) -> str:
+        return self.value
+
+    @classmethod
+    def after(cls, verdicts: Iterable[AuditVerdict]) -> AuthorsWord:
+        """Return what is said after audits of the code with these verdicts, if any.
+
+        Examples
+        --------
+        >>> print(AuthorsWord.after([AuditVerdict.WITHIN, AuditVerdict.EXCEEDED]))
+        refuted
+        """
+        found = set(verdicts)
+        if any(verdict.is_refuted for verdict in found):
+            return cls.REFUTED
+        return cls.AUDITED if AuditVerdict.WITHIN in found else cls.NOT_AUDITED
+
+    @classmethod
+    def worst(cls, words: Iterable[AuthorsWord | None]) -> AuthorsWord | None:
+        """Return what weighs most; None where there is none."""
+        return max((word for word in words if word), key=list(cls).index, default=None)
 
 
 def standing_of(epsilon: float, ledger: Ledger | None) -> Standing:

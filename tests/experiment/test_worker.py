@@ -20,6 +20,7 @@ from dprepro.experiment.record import Record, Task
 from dprepro.experiment.seeds import task_seed
 from dprepro.experiment.splits import split_rows
 from dprepro.experiment.worker import DataRef, rows_of, run_task, warm_up
+from dprepro.methods import registry
 from tests.lab import CARD, Lab
 
 ERROR = '__import__("dprepro.errors").errors.DpreproError'
@@ -45,7 +46,10 @@ def test_a_record_is_what_doing_it_by_hand_gives(lab: Lab) -> None:
     assert record.status == "ok"
     assert record.metrics["auc"] == roc_auc_score(dataset.y[test], scores)
     assert record.metrics["accuracy"] == np.mean((scores > 0) == dataset.y[test])
-    assert record.ledger == {"true_epsilon": 1.0, "noise": "laplace"}
+    assert record.ledger is not None
+    assert record.ledger["true_epsilon"] == pytest.approx(1.0)
+    assert record.ledger["code"] == registry.get("noisy").code
+    assert record.ledger["unpaid"] == ["fixed seed: repeatable, never for release"]
     assert set(record.seconds) == {"encode", "fit", "predict"}
 
 
@@ -102,7 +106,9 @@ def test_a_method_that_leaves_python_is_a_failure_like_any_other(lab: Lab) -> No
 
 def test_a_ledger_that_strict_json_cannot_hold_is_a_failure(lab: Lab) -> None:
     plugin = lab.folder / "methods" / "misbehaviour.py"
-    plugin.write_text(plugin.read_text().replace('"laplace"}', 'float("inf")}'))
+    plugin.write_text(
+        plugin.read_text().replace("scale, budget = 1", 'scale, budget = float("inf")')
+    )
     record = _run(lab)
     assert record.status == "failed"
     assert record.message.startswith("ValueError: (text withheld")

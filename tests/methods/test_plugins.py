@@ -189,7 +189,7 @@ def test_a_field_of_a_wrong_type_or_value_is_refused(plugins, field, given, says
 
 def test_every_field_is_checked():
     # A wrong adjacency is refused by `Method` itself, and `file` is not given.
-    assert set(registry.Method.__dataclass_fields__) - set(WRONG) == {"adjacency", "file"}
+    assert set(registry.Method.__dataclass_fields__) - set(WRONG) == {"adjacency", "code", "file"}
 
 
 @pytest.mark.parametrize("tasks", ["{'binary'}", "['binary']", "('binary', 'regression')"])
