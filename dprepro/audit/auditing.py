@@ -17,6 +17,7 @@ from dprepro.audit.result import (
     Evidence,
     UnverifiedError,
     audited_by,
+    code_of,
     reasons,
 )
 from dprepro.audit.schedule import Schedule, schedule
@@ -85,7 +86,7 @@ def audit(
     ledger = case.audited_part(whole)
     kept = None
     if keep_in is not None:
-        kept = KeptRuns(keep_in, _facts(case, whole, trials, seed))
+        kept = KeptRuns(keep_in, _facts(case, whole, trials, seed) | code_of(case))
     with TrialRunner(case, jobs=jobs, seed=seed, kept=kept, advance=advance) as runner:
         training = None
         rule = case.rule

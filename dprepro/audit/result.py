@@ -11,6 +11,7 @@ import numpy as np
 from dprepro.audit.case import Case, Ceiling, OneRunCase
 from dprepro.audit.claim import Claim, claim_of, spent_under
 from dprepro.errors import DpreproError
+from dprepro.methods import registry
 from dprepro.privacy.audit import Guesses
 from dprepro.privacy.ledger import Ledger, slack
 from dprepro.privacy.sensitivity import Adjacency
@@ -47,6 +48,8 @@ class Audited(ABC):
         What the ledger's entries add up to, see `spent_under`.
     gaps
         What the ledger lists as not covered by epsilon, or as a gap: why an excess may be expected.
+    code
+        Of a method of one's own, its `Method.code`; else empty.
     """
 
     subject: str
@@ -57,6 +60,7 @@ class Audited(ABC):
     delta: float
     spent_epsilon: float
     gaps: tuple[str, ...]
+    code: str = field(default="", kw_only=True)
 
     def judged(self, shown: float, refuting: float) -> AuditVerdict:
         """Compare two lower bounds with the stated epsilon and with the ledger's sum.
@@ -96,6 +100,7 @@ class Audited(ABC):
             "delta": self.delta,
             "ledger_epsilon": rounded(self.spent_epsilon),
             "gaps": list(self.gaps),
+            **({"code": self.code} if self.code else {}),
         }
 
 
@@ -191,7 +196,13 @@ def audited_by(case: Case | OneRunCase, ledger: Ledger) -> dict[str, Any]:
         "delta": ledger.delta,
         "spent_epsilon": spent_under(claim_of(ledger), ledger),
         "gaps": reasons(ledger),
-    }
+    } | code_of(case)
+
+
+def code_of(case: Case | OneRunCase) -> dict[str, str]:
+    """Return the ``code`` of a method of one's own; nothing for our methods and mechanisms."""
+    method = registry.all_methods().get(case.subject.partition("/")[0]) if case.task else None
+    return {"code": method.code} if method and method.code else {}
 
 
 def reasons(ledger: Ledger) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from dprepro.audit.case import Case
 from dprepro.audit.kept import KeptRuns
 from dprepro.errors import DpreproError
+from dprepro.methods.registry import all_methods
 
 Part = Literal["training", "held-out"]
 PARTS: tuple[Part, ...] = ("training", "held-out")
@@ -167,7 +168,10 @@ class TrialRunner:
             ) from error
 
     def _workers(self) -> Any:
-        return get_reusable_executor(max_workers=self._jobs, timeout=_IDLE_SECONDS)
+        # A case of a user's own lies in a module that a worker has once the methods are loaded.
+        return get_reusable_executor(
+            max_workers=self._jobs, timeout=_IDLE_SECONDS, initializer=all_methods
+        )
 
 
 def run_trials(case: Case, trials: int, *, jobs: int = 1, seed: int | None = None) -> Trials:

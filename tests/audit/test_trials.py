@@ -5,11 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dprepro.audit import find_case
+from dprepro.audit import find_case, trials
 from dprepro.audit.case import Case
 from dprepro.audit.kept import KeptRuns
 from dprepro.audit.trials import TrialRunner, batches, run_trials
 from dprepro.errors import DpreproError
+from dprepro.methods import registry
 
 
 def echo(value=None):
@@ -88,3 +89,11 @@ def test_runs_that_are_kept_are_not_made_again(tmp_path):
 def test_infinite_observations_are_refused():
     with pytest.raises(DpreproError, match="echo: some observations are not finite"):
         run_trials(echo(np.nan), 40)
+
+
+def test_workers_load_the_methods_of_a_user_whose_case_they_get(monkeypatch):
+    """The case lies in a module that is imported with them."""
+    asked = {}
+    monkeypatch.setattr(trials, "get_reusable_executor", lambda **given: asked.update(given))
+    TrialRunner(echo(), jobs=2)._workers()
+    assert asked["initializer"] is registry.all_methods

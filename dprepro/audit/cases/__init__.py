@@ -81,7 +81,7 @@ def find_case(
         If there is nothing private of that name, or it does not support the task.
     """
     _check_name(name, [subject for subject, _ in subjects()])
-    if name in MECHANISMS:
+    if name in MECHANISMS and not (task and name in registry.all_methods()):
         return MECHANISMS[name](epsilon, delta)
     setting = AuditSetting(_method_of(name), _check_task(name, task), epsilon, delta)
     return _builders("CASES").get(name, general_case)(setting)
