@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dprepro.cli.levels import repeated_levels
 from dprepro.cli.model_files import model_file
+
+if TYPE_CHECKING:
+    from dprepro.report.write.ledgers import Words
 
 
 def register(app: typer.Typer) -> None:
@@ -35,27 +38,33 @@ def ledger(
         bool, typer.Option("--json", help="Print the full ledgers as JSON.")
     ] = False,
     data_dir: Annotated[Path | None, typer.Option(help="Folder of datasets.")] = None,
+    audits: Annotated[
+        Path, typer.Option(help="Folder of results of `dprepro audit`, for methods of your own.")
+    ] = Path("results"),
 ) -> None:
     """Show every release of a config's private methods, or of a fitted model, and what they spend.
 
     Of a model file it is the ledger in that file. Of a config it is that of fits to random rows of
     the public domain, so no private row is read. The noise of a fit to your rows can differ: some
     methods first release the number of rows, with noise, and divide their budget by it. With
-    --method and --epsilon a config's ledger is shown in full. The exit code is 2 if there is no
-    ledger to show, or if a method that --method names fails.
+    --method and --epsilon a config's ledger is shown in full. The ledger of a method of your own is
+    its author's word; what audits say of its code is shown beside it. The exit code is 2 if there
+    is no ledger to show, or if a method that --method names fails.
 
     Example: dprepro ledger adult --method dp-ebm-gdp --epsilon 1
     """
     from dprepro.config import load_config
     from dprepro.errors import DpreproError
     from dprepro.inspect.ledgers import ROWS, planned_ledgers
+    from dprepro.report.read.audits import WordsOf
     from dprepro.report.write import ledgers as render
     from dprepro.terminal import PlainConsole
 
+    words = WordsOf(audits).of
     if (model := _model_file(config)) is not None:
         if method or epsilon:
             raise DpreproError(f"{model} has one ledger: leave out --method and --epsilon")
-        _show_model(model, as_json)
+        _show_model(model, as_json, words)
         return
     experiment = load_config(config)
     found = planned_ledgers(experiment, tuple(method or ()), tuple(epsilon or ()), data_dir)
@@ -72,9 +81,9 @@ def ledger(
         )
         if method and epsilon:
             for planned in found:
-                screen.print(render.detail(planned))
+                screen.print(render.detail(planned, words))
         else:
-            screen.print(render.ledger_overview(found))
+            screen.print(render.ledger_overview(found, words))
             screen.print("\nTo see a ledger in full, give both --method and --epsilon.")
     if method and any(planned.error for planned in found):
         raise typer.Exit(2)
@@ -86,17 +95,19 @@ def _model_file(name: str) -> Path | None:
     return found if found.suffix == ".json" and not found.is_dir() else None
 
 
-def _show_model(path: Path, as_json: bool) -> None:
+def _show_model(path: Path, as_json: bool, words: Words) -> None:
     from dprepro.additive.file import load_model
     from dprepro.errors import DpreproError
     from dprepro.estimators.contract import ledger_of
     from dprepro.report.write import ledgers as render
     from dprepro.terminal import PlainConsole
 
-    found = ledger_of(load_model(path))
+    model = load_model(path)
+    found = ledger_of(model)
     if found is None:
         raise DpreproError(f"{path} has no ledger: it promises no privacy")
     if as_json:
         typer.echo(json.dumps({"model": str(path)} | render.ledger_values(found), indent=1))
         return
-    PlainConsole().print(render.ledger_in_full(found, str(path), ", as stated in the file"))
+    word = words(str(model.origin_.get("method", "")), found.code)
+    PlainConsole().print(render.ledger_in_full(found, str(path), ", as stated in the file", word))

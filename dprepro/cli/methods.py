@@ -69,10 +69,23 @@ def _row(method: Method) -> tuple[str, ...]:
     unverified = " (unverified)" if method.is_unverified else ""
     return (
         method.name,
-        method.guarantee.value + unverified,
+        _guarantee(method) + unverified,
         method.adjacency or "-",
-        method.noise or "-",
+        _noise(method) or "-",
     )
+
+
+def _guarantee(method: Method) -> str:
+    says = method.takes_epsilon and not method.is_unverified
+    return method.guarantee.value + (_says_author(method) if says else "")
+
+
+def _noise(method: Method) -> str:
+    return f"{method.noise}{_says_author(method)}" if method.noise else ""
+
+
+def _says_author(method: Method) -> str:
+    return " (says its author)" if method.code else ""
 
 
 def _as_dict(method: Method) -> dict[str, object]:
@@ -82,6 +95,7 @@ def _as_dict(method: Method) -> dict[str, object]:
         "tasks": sorted(method.tasks),
         "guarantee": method.guarantee.value,
         "unverified": method.is_unverified,
+        "authors_word": bool(method.code) and method.takes_epsilon,
         "adjacency": method.adjacency,
         "noise": method.noise,
         "assumes": list(method.assumes),
@@ -97,11 +111,11 @@ def _show_block(method: Method) -> None:
     from dprepro.terminal import console, wrapped
 
     width = console().width
-    promise = f"guarantee {method.guarantee.value}"
+    promise = f"guarantee {_guarantee(method)}"
     if method.adjacency:
         promise += f", neighbours {method.adjacency}"
     if method.noise:
-        promise += f", noise: {method.noise}"
+        promise += f", noise: {_noise(method)}"
     if method.is_unverified:
         promise += f"; {UNTIL_RUN}"
     if method.takes_tables:

@@ -210,7 +210,7 @@ def test_the_fitted_estimator_decides_and_an_empty_ledger_is_none(folder):
     assert {row["true_epsilon"] for row in rows if row["unverified"]} == {None}
     shown = run("table", "--results", results, "--format", "markdown", "--true-epsilon")
     assert r"\[ε 0\]" not in shown
-    assert shown.count(r"\[ε 1\]") == 2
+    assert shown.count(r"\[†; ε 1\]") == 2
     spendings = {spending.method: spending for spending in runs_of(read_results(results)).spendings}
     assert [name for name in names if spendings[name].unverified] == bare
     assert [name for name in names if spendings[name].stands] == ["keeps"]
@@ -235,12 +235,12 @@ def test_a_method_that_fails_hides_no_other_ledger(folder):
     assert shown.count(said) == 1
     (row,) = [line.split() for line in shown.splitlines() if line.startswith("fails ")]
     assert row == ["fails", "?", "failed", "failed"]
-    assert "keeps: the stated guarantee holds" in shown
+    assert "keeps: the stated guarantee does not hold: 2 reads" in shown  # a seed, no noise
     found = json.loads(run("ledger", config, "--json"))
     assert [entry["method"] for entry in found if "error" in entry] == ["fails", "fails"]
     assert said.endswith(found[0]["error"])
     both = ("ledger", config, "--method", "fails", "--method", "keeps")
-    assert "keeps: the stated guarantee holds" in run(*both, code=2)
+    assert "keeps: the stated guarantee does not hold" in run(*both, code=2)
     assert said.partition(": ")[2] in run(*both, "--epsilon", 1, code=2)
 
 

@@ -224,7 +224,7 @@ class View:
     def _mark_best(self, row: Sequence[Entry], decimals: int) -> tuple[Entry, ...]:
         """Mark the best complete means, ties at the printed precision included.
 
-        A row with a single method has no best, and an unverified one is none.
+        A row with a single method has no best. An unverified one is none, nor is a refuted one.
         """
         name = self.metric.name
         means = {
@@ -232,7 +232,7 @@ class View:
             for entry in row
             if entry.result
             and entry.result.is_complete(name, entry.planned)
-            and not entry.result.is_unverified
+            and entry.result.may_be_best
         }
         if len(means) < 2:
             return tuple(row)

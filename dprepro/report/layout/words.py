@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dprepro.privacy.standing import AuthorsWord
 from dprepro.privacy.units import whose_epsilon
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.judge.check import CheckReport
@@ -24,6 +25,17 @@ _WHERE_ROOM = "Mean over splits, ± standard deviation where there is room (--sd
 _ALWAYS = "Mean ± standard deviation over splits."
 _MEASURED = "All numbers are measured; --compare adds those that the document prints."
 _MARKED = f"{BEST}: the best of the methods at its epsilon."
+AUTHORS = "†"
+"""What marks a method of one's own."""
+
+_AFTER_AUDITS = {
+    AuthorsWord.NOT_AUDITED: f"[{AUTHORS}] alone: not audited. `dprepro audit METHOD --output "
+    "results/audit.json` audits it.",
+    AuthorsWord.AUDITED: f"[{AUTHORS} audited]: an audit of that very code refuted nothing, which "
+    "is no proof.",
+    AuthorsWord.REFUTED: f"[{AUTHORS} refuted]: an audit of that very code contradicts what it "
+    "states. Such a result is never marked as the best of a row.",
+}
 # Smaller p-values are not told apart.
 _SMALL = 1e-9
 
@@ -96,6 +108,8 @@ def _standing(result: ResultCell | None, style: Style) -> Iterator[str]:
         return
     if result.is_unverified:
         yield "unverified"
+    if result.word is not None:
+        yield AUTHORS if result.word is AuthorsWord.NOT_AUDITED else f"{AUTHORS} {result.word}"
     if result.is_tuned:
         yield "tuned"
     if style.spent_epsilon and result.spent_epsilon is not None:
@@ -226,6 +240,9 @@ def _standing_legend(results: Sequence[ResultCell], style: Style) -> Iterator[st
             f"[unverified]: the method {NO_LEDGER}, so nothing says what it spends. Such a result "
             "is never marked as the best of a row."
         )
+    if words := {result.word for result in results} - {None}:
+        yield f"[{AUTHORS}]: a method of one's own: what it spends is its author's word."
+        yield from (text for word, text in _AFTER_AUDITS.items() if word in words)
     units: dict[str, list[tuple[str, int]]] = {}
     for result in results:
         units.setdefault(result.dataset, []).append((result.task.unit, result.task.rows_per_unit))

@@ -91,9 +91,10 @@ def _note(result: ResultCell | None) -> str:
     if result is None:
         return ""
     unverified = f"Unverified: {NO_LEDGER}. " if result.is_unverified else ""
+    word = "" if result.word is None else f"Its author's word, {result.word}. "
     said = whose_epsilon([(result.task.unit, result.task.rows_per_unit)])
     tuned = f"Tuned: {TUNED_NOTE}. " if result.is_tuned else ""
-    return unverified + (f"{said} " if said else "") + tuned
+    return unverified + word + (f"{said} " if said else "") + tuned
 
 
 def _unprinted(tables: Iterable[ResultTable]) -> Iterator[Row]:

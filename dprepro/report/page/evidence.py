@@ -104,6 +104,7 @@ def _why_not(spending: Spending) -> Cell:
         "more spent than stated": spending.is_overspent,
         "reads not covered by epsilon": spending.unpaid,
         "gaps in the proof": spending.gaps,
+        "its author's word: a method of one's own": spending.is_authors_word,
         f"{NO_LEDGER}, so nothing says what it spends": spending.unverified,
     }
     said = [name for name, found in reasons.items() if found]

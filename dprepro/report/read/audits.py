@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from dprepro.errors import DpreproError
 from dprepro.files import MEBIBYTE, read_bytes
-from dprepro.privacy.standing import AuditVerdict
+from dprepro.privacy.standing import AuditVerdict, AuthorsWord
 from dprepro.text import shell
 
 PATTERN = "audit*.json"
@@ -23,7 +25,8 @@ class Audit(BaseModel):
 
     `spent_epsilon`, which the files call ``ledger_epsilon``, and `lower_bound` are None where
     infinite. An audit by many runs has `trials`, and a `ceiling` where one is known; one by a
-    single run has `guesses`, of which `correct` were right.
+    single run has `guesses`, of which `correct` were right. One of a method of one's own has the
+    `code`, see `dprepro.privacy.ledger.Ledger.code`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -48,6 +51,12 @@ class Audit(BaseModel):
     ceiling: float | None = None
     date: str | None = None
     dprepro: str | None = None
+    code: str | None = None
+
+    @property
+    def method(self) -> str:
+        """The method, or mechanism, that `subject` is a case of."""
+        return self.subject.partition("/")[0]
 
 
 def read_audits(folder: Path) -> list[Audit]:
@@ -59,6 +68,32 @@ def read_audits(folder: Path) -> list[Audit]:
         If a file cannot be read, or is not what `dprepro audit --output` writes.
     """
     return [audit for path in sorted(folder.glob(PATTERN)) for audit in _read(path)]
+
+
+class WordsOf:
+    """What the audits in a folder say of the code of methods of one's own, read when first asked.
+
+    Parameters
+    ----------
+    folder
+        As for `read_audits`. There may be none.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @cached_property
+    def _verdicts(self) -> Mapping[tuple[str, str | None], list[AuditVerdict]]:
+        found: dict[tuple[str, str | None], list[AuditVerdict]] = {}
+        for audit in read_audits(self._folder):
+            found.setdefault((audit.method, audit.code), []).append(audit.verdict)
+        return found
+
+    def of(self, method: str, code: object) -> AuthorsWord | None:
+        """Return what is known of a method of this code; None without one, as ours are."""
+        if not isinstance(code, str) or not code:
+            return None
+        return AuthorsWord.after(self._verdicts.get((method, code), ()))
 
 
 def _read(path: Path) -> list[Audit]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from dprepro.experiment.record import Task
+from dprepro.privacy.standing import AuthorsWord
 from dprepro.report.read.datasets import dataset_of
 
 TUNED_NOTE = "parameters were chosen by `dprepro tune` on rows of this dataset"
@@ -46,6 +47,9 @@ class ResultCell:
     keeps_ledger
         Whether every finished split has a ledger of its releases; without privacy there is none
         to keep.
+    word
+        What audits say of a method of one's own, whose ledger is its author's word: the worst, if
+        its code changed between splits. None for the methods of this package.
     metric
         The metric that its config names; empty where unknown.
     data
@@ -65,6 +69,7 @@ class ResultCell:
     messages: tuple[str, ...] = ()
     spent_epsilon: float | None = None
     keeps_ledger: bool = True
+    word: AuthorsWord | None = None
     metric: str = ""
     data: str = ""
     parts: Mapping[str, ResultCell] = field(default_factory=dict, repr=False)
@@ -84,6 +89,11 @@ class ResultCell:
     def is_unverified(self) -> bool:
         """Whether it stands at a privacy level that no ledger backs."""
         return math.isfinite(self.task.epsilon) and not self.keeps_ledger
+
+    @property
+    def may_be_best(self) -> bool:
+        """Whether it may be marked as the best of a row."""
+        return not self.is_unverified and self.word is not AuthorsWord.REFUTED
 
     @property
     def is_tuned(self) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dprepro.experiment.record import Record, Task
+from dprepro.privacy.standing import AuthorsWord
 from dprepro.report.read.cell import ResultCell
 from dprepro.report.read.datasets import builtin_names, dataset_of
 from dprepro.report.read.ledgers import kept_ledger
@@ -16,12 +17,16 @@ from dprepro.report.read.plans import JournalPlan
 
 @dataclass(frozen=True)
 class HeldRecord:
-    """A record, the journal it stands in, and what that journal's config asks for."""
+    """A record, the journal it stands in, and what that journal's config asks for.
+
+    `word` is what audits say of the code of its method, if that is one's own.
+    """
 
     record: Record
     journal: str
     planned: int
     plan: JournalPlan | None
+    word: AuthorsWord | None = None
 
     @property
     def papers(self) -> frozenset[str] | None:
@@ -123,6 +128,7 @@ def _cell(entries: Sequence[HeldRecord]) -> ResultCell:
         messages=tuple(dict.fromkeys(r.message for r in ordered if r.message)),
         spent_epsilon=_spent_epsilon(finished),
         keeps_ledger=not any(record.is_unverified for record in finished),
+        word=AuthorsWord.worst(entry.word for entry in entries),
         metric=next((e.plan.metric for e in entries if e.plan and e.plan.metric), ""),
         data=dataset_of(ordered[0].task, any(e.plan and e.plan.has_own_card for e in entries)),
     )

@@ -36,6 +36,7 @@ class LedgerSummary(BaseModel):
     gaps: tuple[str, ...] = ()
     floating_point: tuple[str, ...] | None = None
     releases: tuple[Mapping[str, Any], ...] = ()
+    code: str = ""
 
 
 def kept_ledger(record: Record) -> LedgerSummary | None:

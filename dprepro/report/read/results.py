@@ -9,6 +9,9 @@ from pathlib import Path
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.experiment.journal import read_journal
+from dprepro.experiment.record import Record
+from dprepro.privacy.standing import AuthorsWord
+from dprepro.report.read.audits import WordsOf
 from dprepro.report.read.cell import ResultCell
 from dprepro.report.read.held import HeldJournal, HeldRecord, make_cell, told_apart
 from dprepro.report.read.plans import JournalPlan, current, planned_splits
@@ -116,15 +119,22 @@ def read_results(
     >>> {cell.task.dataset for cell in results.cells}
     {'telco'}
     """
-    journals = []
+    journals, words = [], WordsOf(folder)
     for path in journal_paths(folder, configs):
         contents = read_journal(path)
         records, plan = current(contents, (plans or {}).get(path.stem))
         planned = planned_splits(plan, records)
         name = path.stem
-        entries = [HeldRecord(record, name, planned[record.task.key], plan) for record in records]
+        entries = [
+            HeldRecord(record, name, planned[record.task.key], plan, _word(record, words))
+            for record in records
+        ]
         journals.append(HeldJournal(name, plan, entries, contents.environments))
     return _assemble(journals)
+
+
+def _word(record: Record, words: WordsOf) -> AuthorsWord | None:
+    return words.of(record.task.method, record.ledger.get("code")) if record.ledger else None
 
 
 def _assemble(journals: Sequence[HeldJournal]) -> Results:

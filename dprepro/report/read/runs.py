@@ -54,6 +54,8 @@ class Spending:
     unverified
         The stated epsilons at which the method kept no ledger of its releases; then there are no
         `levels`.
+    is_authors_word
+        Whether the method is one's own, so that its ledger is its author's word.
     """
 
     dataset: str
@@ -66,6 +68,7 @@ class Spending:
     is_seeded: bool
     floating_point: tuple[str, ...] | None = None
     unverified: tuple[float, ...] = ()
+    is_authors_word: bool = False
 
     @property
     def largest_share(self) -> float:
@@ -208,6 +211,7 @@ def _spending(
         tuple(dict.fromkeys(text for ledger in ledgers for text in ledger.gaps)),
         is_seeded=len(reads) < len(unpaid),
         floating_point=_floating_point(ledgers),
+        is_authors_word=any(ledger.code for ledger in ledgers),
     )
 
 

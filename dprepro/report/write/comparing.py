@@ -163,6 +163,8 @@ def _of_pair(pair: Pair) -> Iterator[str]:
             yield f"{label} is tuned, its parameters were chosen on rows of this dataset"
         if cell.is_unverified:
             yield f"{label} is unverified, nothing says what epsilon it spends"
+        if cell.word is not None:
+            yield f"{label} is a method of one's own, its epsilon its author's word, {cell.word}"
         if cell.task.is_synthetic:
             yield "SYNTHETIC data, a random stand-in that does not count over datasets"
         if cell.task.is_private:

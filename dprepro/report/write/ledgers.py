@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from dprepro.exact.sampler import SAMPLING_DISTANCE
 from dprepro.privacy.sensitivity import REPLACE_ONE
-from dprepro.privacy.standing import Standing
+from dprepro.privacy.standing import AuthorsWord, Standing
 from dprepro.privacy.subsampling import moments_epsilon
 from dprepro.privacy.units import ROW, unit_in_words
 from dprepro.report.levels import level as heading_of
@@ -22,7 +22,21 @@ if TYPE_CHECKING:
     from dprepro.inspect.ledgers import PlannedLedger
     from dprepro.privacy.ledger import Ledger
 
+Words = Callable[[str, str], AuthorsWord | None]
+"""What audits say of a method and its code."""
+
+_OF_CODE = 12
+"""Digits of a SHA-256 that are shown."""
+_AFTER_AUDITS = {
+    AuthorsWord.NOT_AUDITED: "it is not audited",
+    AuthorsWord.AUDITED: "an audit of this code refuted nothing, which is no proof",
+    AuthorsWord.REFUTED: "an audit of this code refutes it",
+}
 _TOO_LARGE = "epsilon too large for the samplers' distance"
+
+
+def _no_words(method: str, code: str) -> AuthorsWord | None:
+    return None
 
 
 def ledger_json(planned: PlannedLedger) -> dict[str, Any]:
@@ -60,8 +74,11 @@ def ledger_values(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def ledger_overview(ledgers: Sequence[PlannedLedger]) -> Renderable:
-    """Return the spent epsilon of each method and level, and why a guarantee does not hold."""
+def ledger_overview(ledgers: Sequence[PlannedLedger], words: Words = _no_words) -> Renderable:
+    """Return the spent epsilon of each method and level, and why a guarantee does not hold.
+
+    `words` says what audits say of a method and the code of its ledger; see `AuthorsWord`.
+    """
     levels = sorted({planned.task.epsilon for planned in ledgers})
     title = "Spent epsilon, at the stated delta"
     headings = [heading_of(level) for level in levels]
@@ -88,8 +105,8 @@ def ledger_overview(ledgers: Sequence[PlannedLedger]) -> Renderable:
             neighbours = _neighbours(some, REPLACE_ONE)
             table.add_row("", neighbours, *(_at(spent, level) for level in levels))
         broken = next((ledger for ledger in found.values() if not ledger.holds), None)
-        promise = f"{Standing.FAILS}: {_why_not(broken)}" if broken else str(Standing.HOLDS)
-        reasons.append(f"{label}: the stated guarantee {promise}")
+        said = _promise(broken or some, words(own[0].task.method, some.code))
+        reasons.append(f"{label}: the stated guarantee {said}")
     return below(table, "", *reasons)
 
 
@@ -114,23 +131,27 @@ def _at(spent: Mapping[float, float], level: float) -> str:
     return _number(spent[level]) if level in spent else ""
 
 
-def detail(planned: PlannedLedger) -> Renderable:
-    """Return one planned ledger in full."""
+def detail(planned: PlannedLedger, words: Words = _no_words) -> Renderable:
+    """Return one planned ledger in full; `words` is that of `ledger_overview`."""
     task = planned.task
     place = f" on {task.dataset}"
     if planned.ledger is None:
         return below(_headed(task.label, f"{place}: {planned.why_missing}\n"))
-    return ledger_in_full(planned.ledger, task.label, place)
+    word = words(task.method, planned.ledger.code)
+    return ledger_in_full(planned.ledger, task.label, place, word)
 
 
 def _headed(of: str, rest: str) -> Text:
     return Text.assemble((visible(of), "bold"), visible(rest))
 
 
-def ledger_in_full(ledger: Ledger, of: str, place: str = "") -> Renderable:
+def ledger_in_full(
+    ledger: Ledger, of: str, place: str = "", word: AuthorsWord | None = None
+) -> Renderable:
     """Return one ledger in full: releases, assumptions, uncovered reads, gaps, and the verdict.
 
-    `of` says whose ledger it is, and `place`, which follows it, of which data or file.
+    `of` says whose ledger it is, and `place`, which follows it, of which data or file. `word` is
+    what audits say of its code if it is of a method of one's own, as far as is known.
     """
     promise = f"{ledger.budget}{_per_unit(ledger)}, {ledger.adjacency} neighbours"
     parts: list[Renderable] = [
@@ -147,9 +168,21 @@ def ledger_in_full(ledger: Ledger, of: str, place: str = "") -> Renderable:
     by_moments = _by_moments(ledger)
     if by_moments is not None:
         parts.append(f"  Spent epsilon, by the moments accountant: {_number(by_moments)}")
-    holds = Standing.HOLDS if ledger.holds else f"{Standing.FAILS}: {_why_not(ledger)}"
-    parts.append(f"  The stated guarantee {holds}\n")
+    parts.append(f"  The stated guarantee {_promise(ledger, word)}\n")
     return below(*parts)
+
+
+def _promise(ledger: Ledger, word: AuthorsWord | None) -> str:
+    """Return whether and why not a guarantee holds, and whose word that is."""
+    holds = str(Standing.HOLDS) if ledger.holds else f"{Standing.FAILS}: {_why_not(ledger)}"
+    if not ledger.code:
+        return holds
+    found = "" if word is None else f"; {_AFTER_AUDITS[word]}"
+    return (
+        f"{holds}{', says its author' * ledger.holds}. The method is one's own (code "
+        f"{ledger.code[:_OF_CODE]}): its ledger is its author's word, and nobody has checked it"
+        f"{found}"
+    )
 
 
 def said_beside(ledger: Ledger) -> list[tuple[str, list[str]]]:
@@ -176,9 +209,11 @@ def verdict(ledger: Ledger) -> str:
     """Return in a line what one ledger promises, and whether and why not that holds."""
     whose = f"{_per_unit(ledger)}{_of_row(ledger)}"
     promise = f"{ledger.budget}{whose}, {ledger.adjacency} neighbours"
+    whose_word = ", its author's word," if ledger.code else ""
+    says = f"the ledger{whose_word} says that this guarantee"
     if ledger.holds:
         given = ", in real arithmetic (it lists floating point)" if ledger.floating_point else ""
-        return f"{promise}: the ledger says that this guarantee {Standing.HOLDS}{given}"
+        return f"{promise}: {says} {Standing.HOLDS}{given}"
     reasons = [*ledger.unpaid, *ledger.gaps]
     if ledger.is_empty:
         reasons.append("it names no release")
@@ -186,7 +221,7 @@ def verdict(ledger: Ledger) -> str:
         reasons.append(_TOO_LARGE)
     if not ledger.within_budget:
         reasons.append(f"it spends epsilon {_number(ledger.spent_epsilon())}")
-    return f"{promise}: the ledger says that this guarantee {Standing.FAILS}: {'; '.join(reasons)}"
+    return f"{promise}: {says} {Standing.FAILS}: {'; '.join(reasons)}"
 
 
 def _of_row(ledger: Ledger) -> str:

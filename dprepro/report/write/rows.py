@@ -167,7 +167,7 @@ def _measured(result: ResultCell | None, metric: str, planned: int | None) -> Fl
         return dict.fromkeys(
             (
                 "mean", "sd", "splits", "planned", "failed", "skipped", "delta", "true_epsilon",
-                "unverified", "tuned", "unit", "rows_per_unit",
+                "unverified", "authors_word", "tuned", "unit", "rows_per_unit",
             )
         )  # fmt: skip
     has_values = result.splits(metric) > 0
@@ -181,6 +181,7 @@ def _measured(result: ResultCell | None, metric: str, planned: int | None) -> Fl
         "delta": result.task.delta if result.has_records else None,
         "true_epsilon": result.spent_epsilon,
         "unverified": result.is_unverified,
+        "authors_word": None if result.word is None else result.word.value,
         "tuned": result.is_tuned,
         "unit": result.task.unit,
         "rows_per_unit": result.task.rows_per_unit,
