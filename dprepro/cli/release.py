@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dprepro.experiment.record import Task
     from dprepro.methods.registry import Method
     from dprepro.privacy.ledger import Ledger
+    from dprepro.privacy.standing import AuthorsWord
     from dprepro.release.book import Entry
     from dprepro.release.composing import Total
     from dprepro.release.folder import Room
@@ -68,7 +69,11 @@ def release(
         bool, typer.Option("--allow-large-delta", help="Accept a --delta of 0.01 or more.")
     ] = False,
     audits: Annotated[
-        Path, typer.Option(help="Folder of results of `dprepro audit`, for the statement.")
+        Path,
+        typer.Option(
+            help="Folder of results of `dprepro audit`, for the statement. A method of "
+            "your own that one of them refutes is not released."
+        ),
     ] = Path("results"),
     jobs: Annotated[
         int | None,
@@ -104,6 +109,7 @@ def release(
     from dprepro.release.exact_facts import refuse_exact_facts
     from dprepro.release.folder import Room, refuse_existing
     from dprepro.release.publishing import publisher_of
+    from dprepro.report.read.audits import WordsOf
     from dprepro.terminal import error_console
 
     found = load_card(card)
@@ -119,6 +125,8 @@ def release(
     chosen = planning.check_method(found, experiment.methods[0].method, allow_floating_point)
     (planned,) = planned_ledgers(experiment, data_dir=data_dir, all_rows=True)
     ledger = planning.require_sound(planned.ledger, planned.why_missing, allow_floating_point)
+    word = WordsOf(audits).of(chosen.name, ledger.code)
+    planning.refuse_refuted(chosen.name, word, audits)
     with shown_progress(error_console(), "reading the rows"):
         dataset = rows.checked_rows(card, found, data_dir, clip)
     entry = book.Entry(
@@ -127,10 +135,10 @@ def release(
         method=chosen.name, ledger={}, limit=found.budget_limit,
     )  # fmt: skip
     total, earlier = book.look_ahead(entry, ledger)
-    say(_question(found, chosen, ledger, total, earlier, place, rule, beware))
+    say(_question(found, chosen, ledger, total, earlier, place, rule, beware, word))
     _ask(yes)
     (task,) = (p.task for p in plan(experiment, data_dir, identify=False))
-    known = _audits(audits, chosen.name, found.task)
+    known = _audits(audits, chosen, found.task)
     says = {"date": _today(), "audits": known, "clips": clip, "delta_by_rule": rule}
     publisher = partial(publisher_of, found, chosen, **says)
     room = Room(place)
@@ -199,7 +207,8 @@ def _make(
     files = ", ".join(sorted(p.name for p in room.place.iterdir()))
     say(_folded(f"{room.place}: {files}"))
     spent = statement.privacy.spent.of_unit
-    say(f"Spent: epsilon {spent:.4g} at delta {ledger.delta:g}. The guarantee holds")
+    whose = ", says the method's author" if ledger.code else ""
+    say(f"Spent: epsilon {spent:.4g} at delta {ledger.delta:g}. The guarantee holds{whose}")
 
 
 def _page(folder: Path, statement: Statement) -> str:
@@ -236,6 +245,7 @@ def _question(
     place: Path,
     by_rule: bool,
     beware: str,
+    word: AuthorsWord | None,
 ) -> str:
     """Return what is going to be spent, on whom, and what is then spent in all."""
     from dprepro.release.exact_facts import compared_facts
@@ -266,6 +276,8 @@ def _question(
     }
     if mixed := mixed_in_words((e.spent.adjacency for e in earlier), ledger.adjacency):
         lines["In all"] += f"; {mixed}"
+    if word is not None:
+        lines["Word"] = f"its ledger is its author's word: a method of your own, {word}"
     if beware:
         lines["Beware"] = beware
     return "\n".join(_folded(f"{name + ':':<{_NAMES}}{text}") for name, text in lines.items())
@@ -306,8 +318,8 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _audits(folder: Path, method: str, task: str) -> list[AuditRecord]:
-    """Return what is on record of the method's audits, on this kind of task."""
+def _audits(folder: Path, method: Method, task: str) -> list[AuditRecord]:
+    """Return what is on record of the method's audits, of that very code, on this kind of task."""
     from dprepro.release.statement import AuditRecord
     from dprepro.report.read.audits import read_audits
 
@@ -318,7 +330,7 @@ def _audits(folder: Path, method: str, task: str) -> list[AuditRecord]:
             verdict=audit.verdict.value, date=audit.date, dprepro=audit.dprepro,
         )
         for audit in read_audits(folder)
-        if audit.task == task and audit.subject.partition("/")[0] == method
+        if (audit.task, audit.method, audit.code or "") == (task, method.name, method.code)
     ]  # fmt: skip
 
 

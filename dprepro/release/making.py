@@ -35,7 +35,8 @@ def fit_reserved(
         try:
             model = fit()
         except BaseException:
-            if not may_have_drawn():
+            # Who else draws, and when, nobody sees.
+            if not (may_have_drawn() or (planned.code and planned.floating_point)):
                 settle(entry.name, "cancelled")
             raise
     ledger = ledger_of(model)
@@ -43,9 +44,10 @@ def fit_reserved(
         raise DpreproError(f"the fit left no ledger, so nothing is written; {COUNTS}")
     settle(entry.name, "reserved", ledger=ledger_to_json(ledger))
     spent, most = ledger.spent_epsilon(), planned.spent_epsilon()
-    if not ledger.holds or spent > most + slack(most):
+    unplanned = ledger.code and set(ledger.floating_point) - set(planned.floating_point)
+    if not ledger.holds or spent > most + slack(most) or unplanned:
         raise DpreproError(
-            f"the fit spends epsilon {spent:.6g}, and {most:.6g} was planned, "
-            f"or its ledger does not hold: nothing is written; {COUNTS}"
+            f"the fit spends epsilon {spent:.6g}, and {most:.6g} was planned, or its ledger does "
+            f"not hold, or lists noise that was not planned: nothing is written; {COUNTS}"
         )
     return model, total

@@ -16,7 +16,7 @@ from dprepro.exact.sampler import SAMPLING_DISTANCE
 from dprepro.methods import registry
 from dprepro.methods.registry import Guarantee, Method, Setting
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.standing import Noise
+from dprepro.privacy.standing import AuthorsWord, Noise
 from dprepro.release.rows import no_domain
 from dprepro.release.words import USUAL_DELTA
 from dprepro.text import shell
@@ -241,6 +241,15 @@ def require_sound(ledger: Ledger | None, why_missing: str, allows_floating_point
             "--allow-floating-point"
         )
     return ledger
+
+
+def refuse_refuted(method: str, word: AuthorsWord | None, audits: Path) -> None:
+    """Raise DpreproError if an audit in the folder `audits` refutes a method of one's own."""
+    if word is AuthorsWord.REFUTED:
+        raise DpreproError(
+            f"an audit in {audits} refutes what {method} states, and it was an audit of this very "
+            "code. Correct the method, or its ledger, and audit it again. Nothing was spent"
+        )
 
 
 def _overspent(ledger: Ledger) -> str:

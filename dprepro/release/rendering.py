@@ -27,7 +27,10 @@ SCHEMA = "statement.schema.json"
 
 def as_json(statement: Statement) -> str:
     """Return the statement as JSON; `schema` describes it."""
-    return json.dumps(statement.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
+    values = statement.model_dump(mode="json")
+    if not statement.privacy.is_authors_word:
+        del values["privacy"]["is_authors_word"]
+    return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
 
 
 def as_markdown(statement: Statement) -> str:

@@ -156,7 +156,13 @@ class Spent(_Part):
 
 
 class Privacy(_Part):
-    """The guarantee: privacy parameters, unit of privacy, and who are neighbours."""
+    """The guarantee: privacy parameters, unit of privacy, and who are neighbours.
+
+    With `is_authors_word` the method is the publisher's own: its ledger is the word of its author.
+    Statements of other methods leave it out, as older ones do.
+    """
+
+    model_config = ConfigDict(json_schema_extra=lambda s: s["required"].remove("is_authors_word"))
 
     definition: Literal["pure differential privacy", "approximate differential privacy"]
     epsilon: float
@@ -167,6 +173,7 @@ class Privacy(_Part):
     bounded: Literal["bounded", "unbounded"]
     trust_model: Literal["central"] = "central"
     holds: bool
+    is_authors_word: bool = False
     spent: Spent
 
 

@@ -84,11 +84,24 @@ def state(model: Loaded, content: bytes, publisher: Publisher) -> Statement:
             reads=list(ledger.unpaid),
             gaps=list(ledger.gaps),
             floating_point=list(ledger.floating_point),
-            always=[*_ALWAYS, _CLIPS if publisher.clips else _REFUSES],
+            always=[
+                *([_own(ledger, publisher)] if ledger.code else []),
+                *_ALWAYS,
+                _CLIPS if publisher.clips else _REFUSES,
+            ],
         ),
         post_processing=list(ledger.post_processing),
         bands=[*bands_in_words(model), *intervals_in_words(model)],
         registry=_registry(ledger, data, publisher),
+    )
+
+
+def _own(ledger: Ledger, publisher: Publisher) -> str:
+    """Return what is known of the ledger of a method of the publisher's own."""
+    return (
+        f"Whether the ledger is right. The method {publisher.method} is the publisher's own, and "
+        "its ledger is its author's word: what it releases, how far a row moves that, and that it "
+        f"fixes no seed. Its source files have the SHA-256 {ledger.code}."
     )
 
 
@@ -129,6 +142,7 @@ def _privacy(ledger: Ledger) -> Privacy:
         relation=ledger.adjacency.value,
         bounded="bounded" if is_bounded(ledger.adjacency) else "unbounded",
         holds=ledger.holds,
+        is_authors_word=bool(ledger.code),
         spent=Spent(
             of_unit=round_up(ledger.spent_epsilon_of_unit()),
             of_row=round_up(ledger.spent_epsilon_of_row()),
@@ -177,7 +191,7 @@ def _registry(ledger: Ledger, data: DataDomain, publisher: Publisher) -> Registr
         accounting=f"{ACCOUNTANT} {publisher.accountant_version}: the privacy loss distributions "
         "of all releases, composed",
         implementation=f"dprepro {publisher.dprepro}, {publisher.method} (version "
-        f"{publisher.method_version}), {noise}",
+        f"{publisher.method_version}{', its own code' if ledger.code else ''}), {noise}",
         security="noise from ChaCha20 with a key of the operating system, which was not kept"
         if ledger.is_sampled_exactly
         else "noise of a library, see what is not covered",

@@ -66,6 +66,25 @@ def test_a_fit_that_fails_after_its_noise_counts(error: BaseException) -> None:
     assert status() == "reserved"
 
 
+def test_a_fit_that_fails_counts_where_others_than_our_samplers_draw_its_noise() -> None:
+    """Of noise that a method of one's own takes from elsewhere nobody sees when it is drawn."""
+    planned = gaussian_ledger()
+    planned.code = "abc"
+    planned.note_floating_point("a sum: noise of a library")
+    with pytest.raises(DpreproError):
+        fit_reserved(entry(), planned, fit(fails=DpreproError("no")))
+    assert status() == "reserved"
+
+
+def test_a_fit_of_ones_own_with_other_noise_than_was_planned_is_not_written() -> None:
+    ledger = gaussian_ledger(1.0)
+    ledger.code = "abc"
+    ledger.note_floating_point("a sum: noise of a library")
+    with pytest.raises(DpreproError, match="lists noise that was not planned"):
+        fit_reserved(entry(), gaussian_ledger(1.0), fit(Model(ledger), draws=True))
+    assert status() == "reserved"
+
+
 def test_a_fit_that_spends_more_than_planned_counts_as_what_it_spent() -> None:
     with pytest.raises(DpreproError, match="was planned"):
         fit_reserved(entry(), gaussian_ledger(1.0), fit(Model(gaussian_ledger(2.0)), draws=True))
