@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+
+
+class Task(str, Enum):
+    """Kinds of task that a new method can be for."""
+
+    REGRESSION = "regression"
+    BINARY = "binary"
+
 
 new = typer.Typer(no_args_is_help=True)
 
@@ -203,21 +212,25 @@ def config(
 @new.command()
 def method(
     name: Annotated[str, typer.Argument(help="What to call it, such as noisy-mean.")],
+    task: Annotated[
+        Task, typer.Option(help="What it predicts: a number, or one of two classes.")
+    ] = Task.REGRESSION,
     folder: Annotated[Path, typer.Option(help="The folder of your methods.")] = Path("my_methods"),
     force: Force = False,
 ) -> None:
     """Write a small private method with a curator, a ledger, an audit case and a test.
 
-    It is for regression, and predicts a noisy mean. Its test passes as it stands: change the method
-    step by step, as the comments in its curator say, and keep the test passing.
+    For regression it predicts a noisy mean; with --task binary it is naive Bayes of noisy counts.
+    Its test passes as it stands: change the method step by step, as the comments in its curator
+    say, and keep the test passing. Its ledger is your word: audit the method whenever it changes.
 
-    Example: dprepro new method noisy-mean
+    Example: dprepro new method noisy-counts --task binary
     """
     from dprepro.errors import DpreproError
     from dprepro.methods import registry
     from dprepro.release.scaffold import method_files, package_of, write_new
 
-    files = method_files(name)
+    files = method_files(name, task.value)
     place = folder / package_of(name)
     if name in registry.all_methods() and not place.exists():
         raise DpreproError(f"there is a method called {name!r} already; choose another name")
@@ -228,5 +241,6 @@ def method(
         f"Use it:  export {registry.PLUGIN_VARIABLE}={shell(folder)}; dprepro methods {name}\n"
         f"Test it: python -m pytest {shell(place)} (after `make install-dev` or `pip install "
         "pytest`)\n"
-        f"Audit it, when {registry.PLUGIN_VARIABLE} is set: dprepro audit {name}"
+        f"Audit it, when {registry.PLUGIN_VARIABLE} is set: dprepro audit {name} "
+        "--output results/audit.json"
     )

@@ -35,7 +35,10 @@ _DELTA = 1e-6
 _EPSILONS = (0.5, 1, 4)
 _METHODS = {"binary": ("auc", "dp-logistic-fair"), "regression": ("rmse", "dp-linear-fair")}
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_TEMPLATES = resources.files("dprepro.release") / "template" / "method"
+_TEMPLATES = resources.files("dprepro.release") / "template"
+
+METHOD_TASKS = {"regression": "method", "binary": "counts"}
+"""Kinds of task that a new method can be for, and the folder of the template of each."""
 
 
 def config_text(card: Card, place: str) -> str:
@@ -76,11 +79,12 @@ def _can_protect(name: str, card: Card) -> bool:
     return True
 
 
-def method_files(name: str) -> Mapping[str, str]:
+def method_files(name: str, task: str = "regression") -> Mapping[str, str]:
     """Return the files of a new private method, by their names within its package.
 
-    It predicts the noisy mean of the target: a small method that keeps its guarantee, to be changed
-    step by step. It has a curator, a ledger, an audit case and a test.
+    For regression it predicts the noisy mean of the target, for two classes by naive Bayes of noisy
+    counts: a small method that keeps its guarantee, to be changed step by step. It has a curator, a
+    ledger, an audit case and a test.
 
     Raises
     ------
@@ -94,12 +98,14 @@ def method_files(name: str) -> Mapping[str, str]:
         )
     module = package_of(name)
     words = {"@NAME@": name, "@MODULE@": module, "@CLASS@": name.title().replace("-", "")}
-    return {
-        "__init__.py": _filled("estimator.txt", words),
-        "curator.py": _filled("curator.txt", words),
-        "audit_case.py": _filled("audit_case.txt", words),
-        f"test_{module}.py": _filled("test.txt", words),
+    parts = {
+        "__init__.py": "estimator.txt",
+        "curator.py": "curator.txt",
+        "audit_case.py": "audit_case.txt",
+        f"test_{module}.py": "test.txt",
     }
+    folder = METHOD_TASKS[task]
+    return {file: _filled(f"{folder}/{part}", words) for file, part in parts.items()}
 
 
 def package_of(name: str) -> str:

@@ -14,7 +14,7 @@ from dprepro.data.card import load_card
 from dprepro.errors import DpreproError
 from dprepro.experiment.plan import plan
 from dprepro.methods import registry
-from dprepro.release.scaffold import config_text, method_files, write_new
+from dprepro.release.scaffold import METHOD_TASKS, config_text, method_files, write_new
 from tests.private_table import rows_of, write_table
 
 
@@ -43,11 +43,16 @@ def test_a_new_config_of_several_rows_per_unit_can_be_run(tmp_path: Path, task: 
     assert rows == {"dp-ebm-plus": 3, "dp-ebm-sound": 3, fair: 1, "ebm": 3}
 
 
+@pytest.fixture(params=METHOD_TASKS)
+def task(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder with a new method, as DPREPRO_METHODS names it."""
     folder = tmp_path / "methods"
-    files = method_files("noisy-mean-2")
+    files = method_files("noisy-mean-2", task)
     write_new({folder / "noisy_mean_2" / name: text for name, text in files.items()}, force=False)
     monkeypatch.setenv(registry.PLUGIN_VARIABLE, str(folder))
     monkeypatch.syspath_prepend(str(folder))
@@ -67,19 +72,24 @@ def test_the_tests_of_a_new_method_pass_as_written(folder: Path) -> None:
 
 
 CLIPPED = "np.clip(units, -LARGEST, LARGEST)"
+NOISY = "self._noise.answer(exact, query)"
 
 
 @pytest.mark.parametrize(
-    ("wrong", "test"),
+    ("task", "right", "wrong", "test"),
     [
-        ("np.clip(units, -LARGEST, 2 * LARGEST)", "no_row"),
-        (f"3 * {CLIPPED}", "an_audit"),
+        ("regression", CLIPPED, "np.clip(units, -LARGEST, 2 * LARGEST)", "no_row"),
+        ("regression", CLIPPED, f"3 * {CLIPPED}", "an_audit"),
+        ("binary", "places.ravel()", "places[:, [0, 0, 1]].ravel()", "no_row"),
+        ("binary", NOISY, "Release(exact * 1.0, 1.0)", "an_audit"),
     ],
 )
-def test_the_tests_of_a_new_method_find_its_faults(folder: Path, wrong: str, test: str) -> None:
+def test_the_tests_of_a_new_method_find_its_faults(
+    folder: Path, right: str, wrong: str, test: str
+) -> None:
     curator = folder / "noisy_mean_2" / "curator.py"
-    assert CLIPPED in curator.read_text()
-    curator.write_text(curator.read_text().replace(CLIPPED, wrong))
+    assert right in curator.read_text()
+    curator.write_text(curator.read_text().replace(right, wrong))
     tests = importlib.import_module("noisy_mean_2.test_noisy_mean_2")
     (name,) = [name for name in vars(tests) if name.startswith(f"test_{test}")]
     with pytest.raises(AssertionError):
