@@ -84,6 +84,18 @@ RULES = {
             replace=(("customers.parquet", "shop.csv"),),
         ),
     ),
+    "docs/own-method.md": (
+        Rule("dprepro run counts.yaml", "--jobs 1"),
+        Rule("dprepro table counts", shows=("[†",)),
+        Rule(
+            "dprepro audit no-noise --output results/audit-own.json", shows=("EXCEEDED",), status=1
+        ),
+        Rule("dprepro run no-noise.yaml", "--jobs 1"),
+        Rule("dprepro table no-noise", shows=("[† refuted]",)),
+        Rule(
+            "dprepro ledger no-noise.yaml --method no-noise --epsilon 1", shows=("does not hold",)
+        ),
+    ),
     "docs/cluster.md": (
         Rule("dask scheduler", "--host 127.0.0.1 --port {port} --no-dashboard", (), "Scheduler at"),
         Rule(
