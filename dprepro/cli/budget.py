@@ -11,7 +11,7 @@ import typer
 from dprepro.cli.streams import say
 
 if TYPE_CHECKING:
-    from dprepro.release.book import Entry
+    from dprepro.release.book import Book, Entry
 
 _STATES = {
     "released": "released",
@@ -44,13 +44,15 @@ def budget(
 ) -> None:
     """List the budget book: every release from this machine, and what the rows have spent in all.
 
-    The book is private. It knows rows again by their files, their values and their card.
+    The book is private. It knows rows again by their files, their values and their card, and by
+    keyed digests of some of their cells where rows, columns or format have changed.
 
     Example: dprepro budget
     """
     from dprepro.data.card import load_card
     from dprepro.release.book import accept_new_register, book_path, read_book
-    from dprepro.release.rows import known_tokens, place_of
+    from dprepro.release.likeness import Rows
+    from dprepro.release.rows import known_rows, place_of
 
     if register_lost:
         count = accept_new_register()
@@ -61,15 +63,22 @@ def budget(
         accounts = book.accounts()
     else:
         found = load_card(card)
-        tokens, unknown = known_tokens(card, found, data_dir)
-        accounts = [book.of(place_of(found, card), tokens)]
+        tokens, dataset, unknown = known_rows(card, found, data_dir)
+        place = place_of(found, card)
+        # A release of these very rows has been compared already, and says what it is like.
+        is_known = any(entry.rows == tokens for entry in book.entries)
+        rows = None if dataset is None or is_known else Rows(dataset)
+        alike = {} if rows is None else book.alike(place, tokens, rows)
+        accounts = [book.of(place, tokens, alike)]
+        if alike:
+            _say(f"{card} has rows like those of {book.in_words(alike)}")
     if unknown:
         _say(f"{card} is known by path and file only, as its rows cannot be used: {unknown}")
     shown = [account for account in accounts if account]
     if not shown:
         say(_none_found(card, unknown))
     for account in shown:
-        _show(account)
+        _show(account, book)
     if shown:
         _say(f"from {book_path()}, which is private")
 
@@ -82,7 +91,7 @@ def _none_found(card: str | None, unknown: str) -> str:
     return f"{card}: nothing was released"
 
 
-def _show(account: Sequence[Entry]) -> None:
+def _show(account: Sequence[Entry], book: Book) -> None:
     from dprepro.release.book import total_spent
     from dprepro.release.limits import limits_of
 
@@ -93,6 +102,12 @@ def _show(account: Sequence[Entry]) -> None:
             f"  {entry.date}  {entry.method}  {ledger.budget}, {ledger.adjacency}, for each "
             f"{ledger.unit}: {_STATES[entry.status]}"
         )
+        for names, said in (
+            (entry.like, "counted with others, since its rows are like those of"),
+            (entry.other_people, "of other people, as its owner says, than the like rows of"),
+        ):
+            if names:
+                _say(f"    {said} {book.in_words(names)}")
     relations = {entry.spent.adjacency for entry in account if entry.counts}
     units = dict.fromkeys(entry.spent.unit for entry in account if entry.counts)
     for total in filter(None, (total_spent(account, unit) for unit in units)):

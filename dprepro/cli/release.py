@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from dprepro.methods.registry import Method
     from dprepro.privacy.ledger import Ledger
     from dprepro.privacy.standing import AuthorsWord
-    from dprepro.release.book import Entry
-    from dprepro.release.composing import Total
+    from dprepro.release.book import Ahead, Entry
     from dprepro.release.folder import Room
+    from dprepro.release.likeness import Rows
     from dprepro.release.statement import AuditRecord, Publisher, Statement
 
 
@@ -68,6 +68,14 @@ def release(
     allow_large_delta: Annotated[
         bool, typer.Option("--allow-large-delta", help="Accept a --delta of 0.01 or more.")
     ] = False,
+    other_people: Annotated[
+        bool,
+        typer.Option(
+            "--other-people",
+            help="Say, as the owner of the data, that rows which look like those of an earlier "
+            "release are of other people: book and statement record it.",
+        ),
+    ] = False,
     audits: Annotated[
         Path,
         typer.Option(
@@ -91,9 +99,10 @@ def release(
 
     The noise is exact and has no seed, and the domain is the card's. Before anything is spent, the
     command shows what will be spent, and asks. The budget book of this machine then gets an entry,
-    composed with all earlier releases of these rows. If `budget_limit` of the card would be
-    exceeded, nothing is drawn. The folder holds the model and the statement of what it guarantees,
-    for people and for programs, the page of the model, and nothing else about the rows.
+    composed with all earlier releases of these rows, or of rows that are like them. If that would
+    exceed `budget_limit` of the card, nothing is drawn. The folder holds the model and the
+    statement of what it guarantees, for people and for programs, the page of the model, and nothing
+    else about the rows.
 
     Example: dprepro release card.yaml --epsilon 1 --yes
     """
@@ -108,6 +117,7 @@ def release(
     from dprepro.release import book, planning, rows
     from dprepro.release.exact_facts import refuse_exact_facts
     from dprepro.release.folder import Room, refuse_existing
+    from dprepro.release.likeness import Rows
     from dprepro.release.publishing import publisher_of
     from dprepro.report.read.audits import WordsOf
     from dprepro.terminal import error_console
@@ -134,8 +144,9 @@ def release(
         card=rows.place_of(found, card), rows=rows.identity_of(found, dataset, data_dir),
         method=chosen.name, ledger={}, limit=found.budget_limit,
     )  # fmt: skip
-    total, earlier = book.look_ahead(entry, ledger)
-    say(_question(found, chosen, ledger, total, earlier, place, rule, beware, word))
+    compared = Rows(dataset, other_people)
+    ahead = book.look_ahead(entry, ledger, compared)
+    say(_question(found, chosen, ledger, ahead, place, rule, beware, word))
     _ask(yes)
     (task,) = (p.task for p in plan(experiment, data_dir, identify=False))
     known = _audits(audits, chosen, found.task)
@@ -143,7 +154,9 @@ def release(
     publisher = partial(publisher_of, found, chosen, **says)
     room = Room(place)
     try:
-        _make(entry, ledger, experiment, task, publisher, found, room, jobs or 1, data_dir)
+        _make(
+            entry, ledger, compared, experiment, task, publisher, found, room, jobs or 1, data_dir
+        )
     except KeyboardInterrupt:
         said = _written(room) if room.is_published else "nothing is written"
         say(f"interrupted: {said}. `dprepro budget` says whether it counts")
@@ -161,6 +174,7 @@ def _written(room: Room) -> str:
 def _make(
     entry: Entry,
     ledger: Ledger,
+    compared: Rows,
     experiment: ExperimentConfig,
     task: Task,
     publisher: Callable[..., Publisher],
@@ -185,7 +199,10 @@ def _make(
     with room:
         with granted(jobs), shown_progress(error_console(), f"fitting {entry.method} to all rows"):
             model, total = fit_reserved(
-                entry, ledger, lambda: fit_model(experiment, task, data_dir, all_rows=True)
+                entry,
+                ledger,
+                lambda: fit_model(experiment, task, data_dir, all_rows=True),
+                compared,
             )
         try:
             if not set(files_of(card, data_dir)) <= set(entry.rows):
@@ -240,8 +257,7 @@ def _question(
     card: Card,
     method: Method,
     ledger: Ledger,
-    total: Total,
-    earlier: Sequence[Entry],
+    ahead: Ahead,
     place: Path,
     by_rule: bool,
     beware: str,
@@ -258,7 +274,7 @@ def _question(
 
     rule = " (largest power of ten up to 1 / (10 n), n of the card)" if by_rule else ""
     noise = "floating-point" if ledger.floating_point else "exact"
-    limit = card.budget_limit
+    limit, (total, earlier, *_) = card.budget_limit, ahead
     lines = {
         "Release": f"all rows of {card.title or card.name}, to {place}",
         "Method": f"{method.name}, {noise} noise, no seed",
@@ -268,12 +284,18 @@ def _question(
         "Compares": f"two tables, {neighbours_in_words(ledger.adjacency, ledger.unit)}",
         "Public": "; ".join(public_in_words(ledger, compared_facts(card))),
         "Before": f"{len(earlier)} release(s) of these rows in the budget book",
+        "Alike": f"{ahead.like}. They are counted together; if all of these rows are other "
+        "people's, say --other-people",
+        "Others": f"said to be other people, and not counted: {ahead.other_people}",
         "In all": f"{total.budget}, {total.adjacency}, "
         f"{'composed by dp_accounting' if total.by_accountant else 'added up'}",
         "Limit": "none on the card"
         if limit is None
         else f"epsilon {limit.epsilon:g}, delta {limit.delta:g}",
     }
+    for name, known in (("Alike", ahead.like), ("Others", ahead.other_people)):
+        if not known:
+            del lines[name]
     if mixed := mixed_in_words((e.spent.adjacency for e in earlier), ledger.adjacency):
         lines["In all"] += f"; {mixed}"
     if word is not None:

@@ -96,12 +96,18 @@ def register_id() -> str:
     DpreproError
         As `token_of`.
     """
-    path = register_path()
-    with _in_use(path):
-        state = _read(path)
-        if not path.exists():
-            _write(path, state)
-    return keyed_digest(bytes.fromhex(state["key"]), _ID)
+    return _derived(_ID)
+
+
+def secret_of(purpose: str) -> bytes:
+    """Return a secret key of 32 bytes for a purpose, the same as long as the register is.
+
+    Raises
+    ------
+    DpreproError
+        As `token_of`.
+    """
+    return bytes.fromhex(_derived(f"key for {purpose}"))
 
 
 @contextmanager
@@ -117,6 +123,16 @@ def _in_use(path: Path) -> Iterator[None]:
             "with a journal of private data and to release: make its folder writable, or set "
             f"{STATE_VARIABLE} to a folder of your own that nobody else can read"
         ) from error
+
+
+def _derived(content: str) -> str:
+    """Return the keyed digest of a content that is no token; the register is made if need be."""
+    path = register_path()
+    with _in_use(path):
+        state = _read(path)
+        if not path.exists():
+            _write(path, state)
+    return keyed_digest(bytes.fromhex(state["key"]), content)
 
 
 def keyed_digest(key: bytes, content: str) -> str:

@@ -1,17 +1,17 @@
 """The budget book: what was released of each dataset on this machine, kept before it is released.
 
 It lies beside the register of private data and is as private: it tells which files were released
-when, and its tokens lead, with the register, to digests of the rows.
+when, and its tokens and sketches lead, with the register, to digests of the rows.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, NamedTuple
 
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
@@ -30,11 +30,13 @@ from dprepro.errors import DpreproError
 from dprepro.files import read_bytes
 from dprepro.privacy.ledger import ROW, Ledger
 from dprepro.release.composing import Total, total_of
+from dprepro.release.likeness import Rows, Sketch
 from dprepro.release.limits import limits_of, require_limits, total_for
 from dprepro.release.rows import of_rows, of_units
 
 _FILE = "budget-book.json"
-_VERSION: Final = 2
+_VERSION: Final = 3
+_READ = (2, _VERSION)
 _LOCK_SECONDS = 30.0
 _NOTE = (
     "What `dprepro release` has released of each dataset on this machine. It is private: never "
@@ -67,6 +69,14 @@ class Entry(BaseModel):
         Of the release; empty until it is released.
     counts_for_all
         Whether it counts against every dataset, as nobody can say any longer which rows it had.
+    sketch
+        By which later tables are compared with its rows. None in books of version 2, and where an
+        earlier release of the very same rows has it.
+    like
+        Names of earlier releases with rows like these, and why; see `Likeness`.
+    other_people
+        Names of earlier releases with rows like these, of which the owner of the data said that
+        they are of other people.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -83,6 +93,9 @@ class Entry(BaseModel):
     folder: str = ""
     model_sha256: str = ""
     counts_for_all: bool = False
+    sketch: Sketch | None = None
+    like: dict[str, str] = Field(default_factory=dict)
+    other_people: dict[str, str] = Field(default_factory=dict)
 
     @property
     def counts(self) -> bool:
@@ -116,22 +129,28 @@ class Book(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     note: str = _NOTE
-    version: Literal[2] = _VERSION
+    version: Literal[2, 3] = _VERSION
     register_id: str
     entries: Annotated[list[Entry], Field(default_factory=list)]
 
-    def of(self, card: str, rows: Sequence[str]) -> list[Entry]:
-        """Return the releases of the same dataset: of the same card, or of the same rows.
+    def of(self, card: str, rows: Sequence[str], like: Collection[str] = ()) -> list[Entry]:
+        """Return the releases of the same dataset: of the same card, of the same rows, or `like`.
 
-        Releases that share a card or rows with one of them are of the same dataset, too. So are
-        those that count for all.
+        Releases that share a card or rows with one of them, or are like it, are of the same
+        dataset, too. So are those that count for all.
         """
-        cards, tokens, found = {card}, of_rows(rows), set[str]()
+        cards, tokens, names, found = {card}, of_rows(rows), set(like), set[str]()
         while True:
             more = [
                 e
                 for e in self.entries
-                if e.name not in found and (e.card in cards or not tokens.isdisjoint(e.rows))
+                if e.name not in found
+                and (
+                    e.card in cards
+                    or not tokens.isdisjoint(e.rows)
+                    or e.name in names
+                    or not found.isdisjoint(e.like)
+                )
             ]
             if not more:
                 return [e for e in self.entries if e.name in found or e.counts_for_all]
@@ -139,12 +158,30 @@ class Book(BaseModel):
                 found.add(entry.name)
                 cards.add(entry.card)
                 tokens.update(of_rows(entry.rows))
+                names.update(entry.like)
+
+    def alike(self, card: str, tokens: Sequence[str], rows: Rows) -> dict[str, str]:
+        """Return names of the releases that are like rows in no other way known, and why."""
+        known = {e.name for e in self.of(card, tokens)}
+        found = {}
+        for entry in reversed(self.entries):
+            if entry.name in known or entry.sketch is None:
+                continue
+            if likeness := rows.likeness_to(entry.sketch):
+                found[entry.name] = str(likeness)
+                known.update(e.name for e in self.of(entry.card, entry.rows, entry.like))
+        return found
+
+    def in_words(self, alike: dict[str, str]) -> str:
+        """Return of which releases rows are like, and why."""
+        named = {e.name: f"{e.dataset} ({e.date})" for e in self.entries}
+        return "; ".join(f"the release of {named[name]}, {why}" for name, why in alike.items())
 
     def accounts(self) -> list[list[Entry]]:
         """Return all releases, those of each dataset together."""
         found: dict[tuple[str, ...], list[Entry]] = {}
         for entry in self.entries:
-            same = self.of(entry.card, entry.rows)
+            same = self.of(entry.card, entry.rows, entry.like)
             found.setdefault(tuple(e.name for e in same), same)
         return list(found.values())
 
@@ -200,18 +237,34 @@ def accept_new_register() -> int:
     return sum(entry.counts for entry in book.entries)
 
 
-def look_ahead(entry: Entry, ledger: Ledger) -> tuple[Total, list[Entry]]:
-    """Return what `reserve` would, and the earlier releases that count, without entering anything.
+class Ahead(NamedTuple):
+    """What a release would add to: the total with it, and the earlier releases that count.
+
+    `like` and `other_people` say in words which of the book's releases have rows like these: they
+    count, or the owner of the data says that they are of other people.
+    """
+
+    total: Total
+    earlier: list[Entry]
+    like: str
+    other_people: str
+
+
+def look_ahead(entry: Entry, ledger: Ledger, rows: Rows | None = None) -> Ahead:
+    """Return what `reserve` would find, without entering anything.
 
     Raises
     ------
     DpreproError
         As `reserve`.
     """
-    return _allowed(read_book(), _with_ledger(entry, ledger))
+    book = read_book()
+    entry = _compared(book, _with_ledger(entry, ledger), rows)
+    total, earlier = _allowed(book, entry)
+    return Ahead(total, earlier, book.in_words(entry.like), book.in_words(entry.other_people))
 
 
-def reserve(entry: Entry, ledger: Ledger) -> Total:
+def reserve(entry: Entry, ledger: Ledger, rows: Rows | None = None) -> Total:
     """Enter a release before its noise is drawn, and return what its dataset then has spent.
 
     The total is at the delta of the card's limit, or at the sum of all deltas.
@@ -225,6 +278,8 @@ def reserve(entry: Entry, ledger: Ledger) -> Total:
         Without its ledger; its unit is that of the card.
     ledger
         What the release is going to spend.
+    rows
+        Compared with those of all earlier releases; None: only tokens and the card are.
 
     Raises
     ------
@@ -235,6 +290,7 @@ def reserve(entry: Entry, ledger: Ledger) -> Total:
     entry = _with_ledger(entry, ledger)
     with _in_use(path):
         book = _checked(path)
+        entry = _compared(book, entry, rows)
         total, _ = _allowed(book, entry)
         book.register_id = register_id()
         book.entries.append(entry)
@@ -274,10 +330,31 @@ def _with_ledger(entry: Entry, ledger: Ledger) -> Entry:
     return entry
 
 
+def _compared(book: Book, entry: Entry, rows: Rows | None) -> Entry:
+    """Return the entry with the sketch of its rows, and with what they are like."""
+    if rows is None:
+        return entry
+    same = [e for e in book.entries if e.rows == entry.rows]
+    others = {name: why for e in same for name, why in e.other_people.items()}
+    alike = book.alike(entry.card, entry.rows, rows)
+    others |= alike if rows.are_others else {}
+    like = {name: why for name, why in alike.items() if name not in others}
+    sketch = None if any(e.sketch for e in same) else rows.sketch()
+    return entry.model_copy(update={"sketch": sketch, "like": like, "other_people": others})
+
+
 def _allowed(book: Book, entry: Entry) -> tuple[Total, list[Entry]]:
-    earlier = [e for e in book.of(entry.card, entry.rows) if e.counts]
+    earlier = [e for e in book.of(entry.card, entry.rows, entry.like) if e.counts]
     entries = [*earlier, entry]
-    require_limits(entries)
+    try:
+        require_limits(entries)
+    except DpreproError as error:
+        if not entry.like:
+            raise
+        raise DpreproError(
+            f"{error}. These rows are counted with those that they are like: "
+            f"{book.in_words(entry.like)}. If all of them are other people's, say --other-people"
+        ) from error
     delta = None if entry.limit is None else entry.limit.delta
     return total_for(entry, entries, delta), earlier
 
@@ -332,7 +409,7 @@ def _refuse_other_version(path: Path) -> None:
         version = json.loads(read_bytes(path, MOST_BYTES)).get("version")
     except (ValueError, AttributeError, RecursionError):
         return  # damaged, which reading it tells
-    if isinstance(version, int) and version != _VERSION:
+    if isinstance(version, int) and version not in _READ:
         raise DpreproError(
             f"the budget book, {path}, has version {version}, and this dprepro reads version "
             f"{_VERSION}. Use the dprepro that wrote it. Nothing is released until then"
@@ -340,4 +417,11 @@ def _refuse_other_version(path: Path) -> None:
 
 
 def _write(path: Path, book: Book) -> None:
-    write_own(path, json.dumps(book.model_dump(mode="json"), indent=1) + "\n")
+    book.version = _VERSION
+    text = json.dumps(book.model_dump(mode="json"), indent=1) + "\n"
+    if len(text) > MOST_BYTES:
+        raise DpreproError(
+            f"the budget book, {path}, is full: it would be larger than {MOST_BYTES:,} bytes, and "
+            "could not be read again. Nothing was entered"
+        )
+    write_own(path, text)

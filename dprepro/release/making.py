@@ -12,12 +12,13 @@ from dprepro.privacy.ledger import Ledger, slack
 from dprepro.privacy.watching import watching_noise
 from dprepro.release.book import Entry, reserve, settle
 from dprepro.release.composing import Total
+from dprepro.release.likeness import Rows
 
 COUNTS = "its noise was drawn, so its budget counts as spent"
 
 
 def fit_reserved(
-    entry: Entry, planned: Ledger, fit: Callable[[], AdditiveModel]
+    entry: Entry, planned: Ledger, fit: Callable[[], AdditiveModel], rows: Rows | None = None
 ) -> tuple[AdditiveModel, Total]:
     """Return the model of `fit`, whose ledger is in the budget book before it draws noise.
 
@@ -30,7 +31,7 @@ def fit_reserved(
     DpreproError
         If the budget does not allow it, or if the fit spends more than was planned.
     """
-    total = reserve(entry, planned)
+    total = reserve(entry, planned, rows)
     with watching_noise() as may_have_drawn:
         try:
             model = fit()

@@ -46,11 +46,18 @@ def of_the_book(entry: Entry, total: Total) -> dict[str, object]:
     DpreproError
         If the book cannot be used, or does not have the release.
     """
-    known = [e.name for e in read_book().of(entry.card, entry.rows) if e.counts]
-    if entry.name not in known:
+    book = read_book()
+    entered = [e for e in book.entries if e.name == entry.name and e.counts]
+    if not entered:
         raise DpreproError("the budget book does not have this release any more")
+    (entry,) = entered
+    known = [e.name for e in book.of(entry.card, entry.rows, entry.like) if e.counts]
     epsilon, delta = total.budget
     together = Together(
         epsilon=round_up(epsilon), delta=delta, unit=total.unit, relation=total.adjacency.value
     )
-    return {"earlier_releases": known.index(entry.name), "together": together}
+    return {
+        "earlier_releases": known.index(entry.name),
+        "other_people": len(entry.other_people),
+        "together": together,
+    }

@@ -87,7 +87,9 @@ def _context(statement: Statement) -> dict[str, Any]:
         "spent": spent_in_words(privacy.unit, Adjacency(privacy.relation), privacy.delta),
         "of": statement.publisher,
         "t": statement.publisher.together,
-        "releases": releases_in_words(statement.publisher.earlier_releases),
+        "releases": releases_in_words(
+            statement.publisher.earlier_releases, statement.publisher.other_people
+        ),
         "registry": [
             (name.replace("_", " ").capitalize(), value) for name, value in statement.registry
         ],

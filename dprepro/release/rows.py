@@ -84,8 +84,10 @@ def identity_of(card: Card, dataset: Dataset, data_dir: Path | None) -> list[str
     ]
 
 
-def known_tokens(name: str, card: Card, data_dir: Path | None) -> tuple[list[str], str]:
-    """Return the tokens of `identity_of`, and why those of the values are missing; empty if not.
+def known_rows(
+    name: str, card: Card, data_dir: Path | None
+) -> tuple[list[str], Dataset | None, str]:
+    """Return the tokens of `identity_of`, the rows, and why there are none; empty if there are.
 
     Nothing is downloaded. Where the rows are not here, or are none that the card allows, only the
     files are known.
@@ -93,8 +95,8 @@ def known_tokens(name: str, card: Card, data_dir: Path | None) -> tuple[list[str
     try:
         dataset = checked_rows(name, card, data_dir, clips=True, online=False)
     except DpreproError as error:
-        return files_of(card, data_dir), str(error)
-    return identity_of(card, dataset, data_dir), ""
+        return files_of(card, data_dir), None, str(error)
+    return identity_of(card, dataset, data_dir), dataset, ""
 
 
 def of_rows(tokens: Iterable[str]) -> set[str]:

@@ -87,8 +87,11 @@ class Publisher(_Part):
         they are true.
     earlier_releases
         How many earlier releases of these rows the budget book of the publisher's machine has.
+    other_people
+        How many datasets in the book had rows like these, of which the publisher says that they
+        are of other people: they are not counted.
     together
-        What they and this one spend.
+        What the earlier releases and this one spend.
     limit
         What the card allows all releases to spend together; None if it does not say.
     audits
@@ -111,6 +114,7 @@ class Publisher(_Part):
     delta_by_rule: bool
     compared: list[str]
     earlier_releases: Annotated[int, Field(ge=0)]
+    other_people: Annotated[int, Field(ge=0)] = 0
     together: Together
     limit: Limit | None
     audits: list[AuditRecord] = Field(default_factory=list)

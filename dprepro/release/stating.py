@@ -195,7 +195,8 @@ def _registry(ledger: Ledger, data: DataDomain, publisher: Publisher) -> Registr
         security="noise from ChaCha20 with a key of the operating system, which was not kept"
         if ledger.is_sampled_exactly
         else "noise of a library, see what is not covered",
-        release_frequency=f"once; {releases_in_words(publisher.earlier_releases)}",
+        release_frequency="once; "
+        + releases_in_words(publisher.earlier_releases, publisher.other_people),
     )
 
 

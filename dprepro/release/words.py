@@ -110,9 +110,16 @@ def factor(epsilon: float) -> str:
     return f"{math.ceil(math.exp(epsilon) * 100) / 100:,.2f}"
 
 
-def releases_in_words(earlier: int) -> str:
+def releases_in_words(earlier: int, other_people: int = 0) -> str:
     """Return which release of its rows this is, by the budget book."""
+    others = (
+        "" if other_people == 0 else
+        f"; it also has rows like these in {other_people} other dataset(s), not counted, since the "
+        "publisher says that they are of other people"
+    )  # fmt: skip
     if earlier == 0:
-        return "the first release of these rows in the budget book of the publisher's machine"
+        return (
+            f"the first release of these rows in the budget book of the publisher's machine{others}"
+        )
     known = "1 earlier release" if earlier == 1 else f"{earlier} earlier releases"
-    return f"the budget book of the publisher's machine has {known} of these rows"
+    return f"the budget book of the publisher's machine has {known} of these rows{others}"

@@ -10,7 +10,7 @@ from dprepro.data.card_parts import BudgetLimit
 from dprepro.data.register import register_path
 from dprepro.errors import DpreproError
 from dprepro.release.book import reserve, settle
-from dprepro.release.rows import files_of, known_tokens
+from dprepro.release.rows import files_of, known_rows
 from tests.commands import dprepro
 from tests.private_table import rows_of, write_table
 from tests.release.ledgers import entry, gaussian_ledger
@@ -52,7 +52,7 @@ def test_all_releases_of_a_dataset_are_listed_with_what_they_spend_together() ->
 
 def test_the_same_values_in_another_format_are_found(tmp_path: Path) -> None:
     card = write_table(tmp_path, "binary", rows_of("binary", 5)).with_name("patients.yaml")
-    made, unknown = known_tokens(str(card), load_card(card), None)
+    made, _, unknown = known_rows(str(card), load_card(card), None)
     assert unknown == ""
     reserve(entry("/a", tuple(made)), gaussian_ledger())
     copy = tmp_path / "copy" / "patients.yaml"

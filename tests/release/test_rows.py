@@ -12,7 +12,7 @@ from dprepro.release.rows import (
     checked_rows,
     files_of,
     identity_of,
-    known_tokens,
+    known_rows,
     of_rows,
     of_units,
     place_of,
@@ -121,10 +121,10 @@ def test_units_are_known_by_their_values(tmp_path: Path) -> None:
 def test_without_the_rows_only_files_are_known(tmp_path: Path) -> None:
     path = card_with(tmp_path)
     card = load_card(path)
-    found, unknown = known_tokens(str(path), card, None)
+    found, _, unknown = known_rows(str(path), card, None)
     assert (set(found), unknown) == (identity(path), "")
     path.with_name("patients.csv").write_text("age\n1\n")
-    found, unknown = known_tokens(str(path), card, None)
+    found, _, unknown = known_rows(str(path), card, None)
     assert found == files_of(card, None)
     assert "no target column" in unknown
 
