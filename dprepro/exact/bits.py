@@ -2,12 +2,17 @@
 
 The state is a uint32 array (33,): the 16 words of the next block's input, the 16 words of the last
 block, and how many of these have been used.
+
+A process that is forked off gets a copy of all memory, keys among it. Two processes with one stream
+would give two answers with the same noise, whose difference is exact. So whatever has no seed gets
+a key of its own in the child, before anything is drawn there.
 """
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import numpy as np
 
@@ -32,13 +37,9 @@ class Bits:
     Parameters
     ----------
     seed
-        None takes the key from the operating system. A fixed seed makes the stream repeatable, and
-        predictable for whoever knows it.
-
-    Attributes
-    ----------
-    state : uint32 (33,)
-        Kernels draw from it and move it on. Secret: it tells past and future draws.
+        None takes the key from the operating system, and another one in a forked process. A fixed
+        seed makes the stream repeatable, and predictable for whoever knows it: in a forked process,
+        too, it goes on as in its parent.
 
     Examples
     --------
@@ -48,7 +49,18 @@ class Bits:
     """
 
     def __init__(self, seed: int | np.random.SeedSequence | None = None) -> None:
-        self.state = start_state(_key(seed))
+        self._state = start_state(_key(seed))
+        if seed is None:
+            _UNSEEDED.add(self)
+
+    @property
+    def state(self) -> np.ndarray:
+        """Kernels draw from it and move it on: uint32 (33,). Secret: it tells all draws.
+
+        To be asked for anew at every draw, as the process may have been forked since the last.
+        """
+        renew_if_forked()
+        return self._state
 
     def words(self, size: int) -> np.ndarray:
         """Return uniform words, uint64 (size,)."""
@@ -56,8 +68,50 @@ class Bits:
         fill(self.state, drawn)
         return drawn
 
+    def renew(self) -> None:
+        """Go on with another key of the operating system. That bits were drawn stays known."""
+        counter = self._state[12:14].copy()
+        self._state[:] = start_state(_key(None))
+        self._state[12:14] = counter
+
     def __repr__(self) -> str:
         return "Bits(...)"
+
+
+class UnseededGenerator(np.random.Generator):
+    """NumPy's default generator, without a seed, and with another state in a forked process."""
+
+    def __init__(self) -> None:
+        super().__init__(np.random.PCG64())
+        _UNSEEDED.add(self)
+
+    def renew(self) -> None:
+        """Go on with another state, in place: for whoever has the generator."""
+        self.bit_generator.state = np.random.PCG64().state
+
+
+_UNSEEDED: WeakSet[Bits | UnseededGenerator] = WeakSet()
+_drawn_in = os.getpid()
+
+
+def renew_if_forked() -> None:
+    """Give all that has no seed other keys, if this is another process than that of the last draw.
+
+    Python does so when it forks. This is for forks that Python does not know of.
+    """
+    if os.getpid() != _drawn_in:
+        _renew()
+
+
+def _renew() -> None:
+    global _drawn_in
+    for source in _UNSEEDED:
+        source.renew()
+    _drawn_in = os.getpid()  # at last: after a failure the next draw tries again
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=_renew)
 
 
 def start_state(key: Sequence[int] | np.ndarray, counter: int = 0, nonce: int = 0) -> np.ndarray:

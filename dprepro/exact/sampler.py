@@ -40,11 +40,6 @@ class ExactSampler:
     bits
         Where randomness comes from.
 
-    Attributes
-    ----------
-    state : uint32 (33,)
-        See `Bits`: for kernels that sample. Secret.
-
     Examples
     --------
     >>> sampler = ExactSampler(Bits(seed=0))
@@ -54,7 +49,12 @@ class ExactSampler:
     """
 
     def __init__(self, bits: Bits) -> None:
-        self.state = bits.state
+        self._bits = bits
+
+    @property
+    def state(self) -> np.ndarray:
+        """See `Bits`: for kernels that sample, uint32 (33,). Secret."""
+        return self._bits.state
 
     @property
     def has_drawn(self) -> bool:

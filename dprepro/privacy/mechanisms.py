@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from dprepro.exact.bits import Bits
+from dprepro.exact.bits import Bits, UnseededGenerator, renew_if_forked
 from dprepro.exact.sampler import SMALLEST_SCALE, ExactSampler
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.entry import Choice, LedgerEntry
@@ -34,8 +34,9 @@ class NoiseSource:
     ledger
         Receives one entry a mechanism.
     seed
-        None takes randomness from the operating system. A fixed seed makes a run repeatable and
-        removes the protection of the noise for whoever knows it: the ledger then says so.
+        None takes randomness from the operating system, also anew in a forked process. A fixed seed
+        makes a run repeatable, in forked processes, too, and removes the protection of the noise
+        for whoever knows it: the ledger then says so.
 
     Attributes
     ----------
@@ -51,8 +52,9 @@ class NoiseSource:
     def __init__(self, ledger: Ledger, seed: int | np.random.SeedSequence | None) -> None:
         self.ledger = ledger
         self.sampler = ExactSampler(Bits(seed))
-        self.generator = np.random.default_rng(seed)
-        self.public_generator = self.generator if seed is not None else np.random.default_rng()
+        fresh = seed is None
+        self.generator = UnseededGenerator() if fresh else np.random.default_rng(seed)
+        self.public_generator = UnseededGenerator() if fresh else self.generator
         self._is_seeded = seed is not None
         self._entered: list[LedgerEntry] = []
         ledger.note_seed(seed)
@@ -231,10 +233,13 @@ class NoiseSource:
             )
         )
         self.ledger.note_floating_point(f"{releases}: the sums and their noise are float32")
-        return (
-            np.float32(scale) * self.generator.standard_normal(shape, dtype=np.float32)
-            for _ in range(draws)
-        )
+
+        def drawn() -> np.ndarray:
+            renew_if_forked()
+            numbers = self.generator.standard_normal(shape, dtype=np.float32)
+            return np.asarray(np.float32(scale) * numbers)
+
+        return (drawn() for _ in range(draws))
 
     def wishart(
         self,
@@ -260,6 +265,7 @@ class NoiseSource:
         scale = _scale(releases, scale / sensitivity if sensitivity > 0 else 0.0, sensitivity)
         self._enter(LedgerEntry("cited", releases, sensitivity, "L2", scale, 1, budget))
         self.ledger.note_floating_point(f"{releases}: they and the Wishart draw are float64")
+        renew_if_forked()
         factor = self.generator.normal(0.0, scale, (size, size + 1))
         return factor @ factor.T
 

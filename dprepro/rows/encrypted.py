@@ -1,6 +1,6 @@
 """The rows of a fit on disk, encrypted with a key that is nowhere but in memory.
 
-Each chunk of a column is a record: a nonce, which is never used twice, the ciphertext, and its tag
+Each chunk of a column is a record: a random nonce of 96 bits, the ciphertext, and its tag
 (AES-256-GCM, NIST SP 800-38D). The number of rows in each cell and the answers are in memory alone.
 Names and lengths of files are not hidden: they tell the number of rows. No fit can go on with what
 a process leaves that was killed.
@@ -8,8 +8,8 @@ a process leaves that was killed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,6 @@ class EncryptedStore(ChunkStore):
     def __init__(self, folder: Folder, cipher: Any) -> None:
         super().__init__(folder, Filled([], []))
         self._cipher = cipher
-        self._nonces = count()
         self._followed: list[int] = []
 
     @classmethod
@@ -125,7 +124,8 @@ class EncryptedStore(ChunkStore):
         self._followed = [0] * len(self.filled.ends)
 
     def _write_at(self, name: str, chunk: int, start: int, values: np.ndarray) -> None:
-        nonce = next(self._nonces).to_bytes(_NONCE_BYTES, "big")
+        # A counter would go on alike in a forked process, which has the same key.
+        nonce = os.urandom(_NONCE_BYTES)
         sealed = self._cipher.encrypt(nonce, values.data.cast("B"), _label(name, chunk))
         with disk_errors(self._folder.path):
             file_name = f"{name}.new" if name.startswith("codes") else name
