@@ -78,4 +78,7 @@ def renyi_multiplier(epsilon: float, delta: float, *, rate: float, steps: int) -
         )
     if excess(low) <= 0:
         return math.exp(low)
-    return math.exp(float(brentq(excess, low, high, xtol=_PRECISION)) + _PRECISION)
+    log_multiplier = float(brentq(excess, low, high, xtol=_PRECISION)) + _PRECISION
+    while excess(log_multiplier) > 0:  # a small epsilon moves by more than the multiplier does
+        log_multiplier += _PRECISION
+    return math.exp(log_multiplier)

@@ -113,4 +113,14 @@ def _largest(spent: Callable[[float], float], epsilon: float) -> float:
     if low == high:
         return high
     found = float(optimize.brentq(lambda value: spent(value) - epsilon, low, high, xtol=1e-15))
-    return found if spent(found) <= epsilon else found * (1 - 1e-10)
+    for near in (found, found * (1 - 1e-10)):
+        if spent(near) <= epsilon:
+            return near
+    # An absolute tolerance is coarse where the argument is small: among its logarithms it is not.
+    root = optimize.brentq(
+        lambda log: spent(math.exp(log)) - epsilon, math.log(low), math.log(high), xtol=1e-14
+    )
+    found, step = math.exp(float(root)), 1e-15
+    while spent(found) > epsilon:
+        found, step = found * (1 - step), 2 * step
+    return found

@@ -96,9 +96,8 @@ def test_epsilon_of_a_mu(mu: float, at: float) -> None:
 @settings(max_examples=60)
 @given(epsilon=EPSILONS, at=DELTAS, rows=st.integers(1, 100))
 def test_rows_of_a_unit(epsilon: float, at: float, rows: int) -> None:
-    calibrated(lambda: mu_of(epsilon, at))
-    budget = row_budget(PrivacyBudget(epsilon, at), rows, Division.GAUSSIAN)
-    mu = calibrated(lambda: mu_of(*budget))
+    whole = PrivacyBudget(epsilon, at)
+    mu = calibrated(lambda: mu_of(*row_budget(whole, rows, Division.GAUSSIAN)))
     assert keeps(epsilon, rows * mu, at)
 
 
@@ -181,7 +180,7 @@ def best_order(value: Callable[[int], float], orders: range) -> int:
     return low
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     epsilon=st.one_of(powers(-8, -3), powers(-3, math.log10(50))),
     at=powers(-6, -1.5), rate=RATES, steps=STEPS,
@@ -214,14 +213,14 @@ def sampled_delta(epsilon: mpf, sigma: float, rate: float) -> mpf:
     return max(one_more, rest * delta(mp.log(grown * q / rest), mu) if rest > 0 else mpf(0))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(epsilon=powers(-3, math.log10(50)), at=powers(-9, -2), rate=powers(-2.5, -0.1))
 def test_sampled_noise_of_one_step(epsilon: float, at: float, rate: float) -> None:
     sigma = calibrated(lambda: sampled_sigma("pld", epsilon, at, rate=rate, steps=1))
     assert sampled_delta(epsilon * ALLOWED, sigma, rate) <= at
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(
     epsilon=powers(-2, 1), at=powers(-8, -3), rate=powers(-2, -0.3), steps=powers(0.3, 2).map(int)
 )
@@ -234,7 +233,7 @@ def test_sampled_noise_of_many_steps(epsilon: float, at: float, rate: float, ste
     assert loss.self_compose(steps).get_epsilon_for_delta(at) <= epsilon * ALLOWED
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(epsilon=powers(-2, math.log10(50)), at=powers(-9, -2), rate=RATES, steps=STEPS)
 def test_sampled_noise_by_moments(epsilon: float, at: float, rate: float, steps: int) -> None:
     sigma = calibrated(lambda: sampled_sigma("moments", epsilon, at, rate=rate, steps=steps))
