@@ -28,7 +28,7 @@ FITS_FILE = "tests/privacy/curators.py"
 SPENT = "._spent"
 """Of `GaussianUses`: the sum of the shares that were asked for, which are made of releases."""
 
-STREAM = ".sampler.state"
+STREAM = ".sampler._bits._state"
 """Of `NoiseSource`: where the stream of secret bits stands. How many bits a choice takes depends on
 the utilities. The state has to stay secret in any case: it tells all noise."""
 
