@@ -47,22 +47,25 @@ def run(
     ------
     DpreproError
         If the config, the dataset or the journal cannot be used.
+    ValueError
+        If a parameter is of another type; the message names it.
     """
     from dprepro.config import load_config
     from dprepro.experiment.display import display_for
     from dprepro.experiment.run import Options
     from dprepro.experiment.run import run as run_config
+    from dprepro.plain import Integer, OrNone, name_or_path, numbers, path, texts
     from dprepro.terminal import error_console
 
     options = Options(
-        jobs=jobs,
-        splits=splits,
-        methods=tuple(methods),
-        epsilons=tuple(epsilons),
-        results=Path(results),
-        data_dir=None if data_dir is None else Path(data_dir),
+        jobs=OrNone(Integer(1))("jobs", jobs),
+        splits=OrNone(Integer(1))("splits", splits),
+        methods=texts("methods", methods),
+        epsilons=numbers("epsilons", epsilons),
+        results=path("results", results),
+        data_dir=OrNone(path)("data_dir", data_dir),
     )
-    experiment = load_config(config)
+    experiment = load_config(name_or_path("config", config))
     return run_config(experiment, options, display_for(experiment, error_console()))
 
 
@@ -86,15 +89,19 @@ def table(config: str, *, results: str | Path = "results", compare: bool = False
     ------
     DpreproError
         If the folder has no journal of that config, or the journal holds no result yet.
+    ValueError
+        If a parameter is of another type; the message names it.
     """
     import pandas as pd
 
+    from dprepro.plain import flag, path, text
     from dprepro.published.document import select_documents
     from dprepro.report.layout.tables import build_tables
     from dprepro.report.read.results import read_results
     from dprepro.report.write.rows import table_rows
 
-    found = read_results(Path(results), [config])
+    compare = flag("compare", compare)
+    found = read_results(path("results", results), [text("config", config)])
     tables = build_tables(found, select_documents(None), compare=compare)
     return pd.DataFrame(table_rows(tables, compare))
 
@@ -136,16 +143,22 @@ def compare(
     ------
     DpreproError
         If the two have no splits in common, or a single one, or several results are meant.
+    ValueError
+        If a parameter is of another type; the message names it.
     """
     import pandas as pd
 
+    from dprepro.plain import OrNone, flag, numbers, path, text, texts
     from dprepro.report.judge.comparing import compare_methods
     from dprepro.report.read.mentions import holding_both
     from dprepro.report.read.results import read_results
     from dprepro.report.write.comparing import comparison_rows, split_rows
 
-    folder = Path(results)
-    names = configs or holding_both(folder, first, second, datasets)
+    folder, datasets = path("results", results), texts("datasets", datasets)
+    first, second = text("first", first), text("second", second)
+    metric, epsilons = OrNone(text)("metric", metric), numbers("epsilons", epsilons)
+    per_split = flag("per_split", per_split)
+    names = texts("configs", configs) or holding_both(folder, first, second, datasets)
     held = read_results(folder, names)
     held = held.of_datasets(datasets) if datasets else held
     found = compare_methods(held, first, second, metric, epsilons)

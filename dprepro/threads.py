@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
@@ -10,8 +11,14 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
+from dprepro.plain import Integer, OrNone
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+_MOST = 64
+"""Threads of one fit at most, or as many as there are processors: more would wait for each other,
+and a system refuses thousands."""
 
 _GRANTED: ContextVar[int] = ContextVar("threads", default=1)
 
@@ -32,8 +39,8 @@ class Threads:
     Parameters
     ----------
     n_jobs
-        How many. -1 means as many as there are processors, -2 one less, and so on. None means 1, or
-        what is `granted`.
+        How many; 64, or one for each processor, at most. -1 means as many as there are processors,
+        -2 one less, and so on. None means 1, or what is `granted`.
 
     Attributes
     ----------
@@ -55,11 +62,11 @@ class Threads:
     def __init__(self, n_jobs: int | None = None) -> None:
         from joblib import effective_n_jobs
 
-        if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int)):
-            raise ValueError(f"n_jobs must be a whole number or None, got {n_jobs!r}")
+        n_jobs = OrNone(Integer())("n_jobs", n_jobs)
         if n_jobs == 0:
             raise ValueError("n_jobs must not be 0: give 1 or more, -1 for all processors, or None")
         self.number: int = _GRANTED.get() if n_jobs is None else effective_n_jobs(n_jobs)
+        self.number = min(self.number, max(_MOST, os.cpu_count() or 1))
         self._workers: list[_Worker] = []
 
     def __enter__(self) -> Threads:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dprepro.additive.units import on_grid, power_for
 from dprepro.errors import DpreproError
+from dprepro.plain import real
 
 if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel
@@ -53,6 +54,7 @@ class ResidualSizes:
             If that is not between the smallest and the largest share known.
         """
         least, most = self.percents[0] / 100, self.percents[-1] / 100
+        coverage = real("coverage", coverage)
         if not least <= coverage <= most:
             raise DpreproError(
                 f"the coverage of an interval must be from {least:g} to {most:g}, got {coverage:g}"

@@ -22,7 +22,7 @@ def says_private(fingerprint: str) -> bool:
 
 def load(
     name_or_path: str | Path,
-    data_dir: Path | None = None,
+    data_dir: str | Path | None = None,
     online: bool = True,
     with_test: bool = False,
 ) -> Dataset:
@@ -44,6 +44,8 @@ def load(
     DpreproError
         If the card is not valid, a local file is not what the card says, or no source has the
         data.
+    ValueError
+        If a parameter is of another type; the message names it.
 
     Examples
     --------
@@ -52,5 +54,12 @@ def load(
     (569, 30)
     """
     from dprepro.data import loading
+    from dprepro.plain import OrNone, flag, path
+    from dprepro.plain import name_or_path as as_name_or_path
 
-    return loading.load(name_or_path, data_dir, online, with_test)
+    return loading.load(
+        as_name_or_path("name_or_path", name_or_path),
+        OrNone(path)("data_dir", data_dir),
+        flag("online", online),
+        flag("with_test", with_test),
+    )

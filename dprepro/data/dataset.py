@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import pandas as pd
 
 from dprepro.data.domain import Domain, TaskKind
+from dprepro.plain import Instance, OneOf, OrNone, text
+
+_ROWS = Instance(np.ndarray, "an array of NumPy, such as y.to_numpy()")
+_FRAME, _DOMAIN = Instance(pd.DataFrame, "a DataFrame of pandas"), Instance(Domain, "a Domain")
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,7 +51,8 @@ class Dataset:
     ------
     ValueError
         If X, y and units do not have as many rows, or the labels of X are not 0, 1, ..., n - 1: by
-        any others its rows could be put beside those of another table.
+        any others its rows could be put beside those of another table. Also on a field of another
+        type.
     """
 
     name: str
@@ -60,6 +66,15 @@ class Dataset:
     units: np.ndarray | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", text("name", self.name))
+        object.__setattr__(self, "X", _FRAME("X", self.X))
+        object.__setattr__(self, "y", _ROWS("y", self.y))
+        object.__setattr__(self, "task", OneOf(get_args(TaskKind))("task", self.task))
+        object.__setattr__(self, "domain", OrNone(_DOMAIN)("domain", self.domain))
+        object.__setattr__(self, "source", text("source", self.source))
+        object.__setattr__(self, "sha256", text("sha256", self.sha256))
+        object.__setattr__(self, "test", OrNone(Instance(Dataset, "a Dataset"))("test", self.test))
+        object.__setattr__(self, "units", OrNone(_ROWS)("units", self.units))
         units = self.y if self.units is None else self.units
         whole = pd.RangeIndex(len(self.y))
         is_plain = isinstance(self.X.index, pd.RangeIndex) and self.X.index.equals(whole)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dprepro.errors import HOW_NUMBERS_LOOK
+from dprepro.plain import Instance, flag, name_of, real, sequence, texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +36,11 @@ class NumericFeature:
     missing: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", name_of("name", self.name))
+        whose = f"of feature {self.name!r}"
+        object.__setattr__(self, "lower", real(f"lower {whose}", self.lower))
+        object.__setattr__(self, "upper", real(f"upper {whose}", self.upper))
+        object.__setattr__(self, "missing", flag(f"missing {whose}", self.missing))
         if not (np.isfinite(self.lower) and np.isfinite(self.upper) and self.lower <= self.upper):
             raise ValueError(
                 f"feature {self.name!r}: bounds must be finite with lower <= upper, "
@@ -57,11 +64,32 @@ class CategoricalFeature:
     ordered: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", name_of("name", self.name))
+        whose = f"of feature {self.name!r}"
+        object.__setattr__(self, "categories", texts(f"categories {whose}", self.categories))
+        object.__setattr__(self, "missing", flag(f"missing {whose}", self.missing))
+        object.__setattr__(self, "ordered", flag(f"ordered {whose}", self.ordered))
         if len(set(self.categories)) != len(self.categories):
             raise ValueError(f"feature {self.name!r}: categories repeat: {self.categories}")
 
 
 Feature = NumericFeature | CategoricalFeature
+
+
+def _features(name: str, given: object) -> tuple[Feature, ...]:
+    kind = Instance(Feature, "a NumericFeature or a CategoricalFeature")
+    return sequence(name, given, kind, "a list of NumericFeature and CategoricalFeature")
+
+
+def _target(name: str, given: object) -> tuple[Any, ...]:
+    """Return bounds as numbers, or labels as texts."""
+    allowed = "bounds (lower, upper) or a list of labels (texts)"
+    values = sequence(name, given, lambda _, value: value, allowed)
+    if any(isinstance(value, str) for value in values):
+        return texts(name, values)
+    return sequence(
+        name, values, partial(real, allowed=f"a number or a text, as {name} is {allowed}"), allowed
+    )
 
 
 @dataclass(frozen=True)
@@ -79,6 +107,13 @@ class Domain:
         What was read from private rows, in words ("bounds of age, hours"). It is not covered by
         epsilon. Empty if the whole domain is public.
 
+    Lists, arrays and columns are taken for tuples, and scalars of NumPy for numbers and texts.
+
+    Raises
+    ------
+    ValueError
+        On anything else; the message names the parameter.
+
     Examples
     --------
     >>> from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
@@ -91,6 +126,11 @@ class Domain:
     features: tuple[Feature, ...]
     target: tuple[float, float] | tuple[str, ...]
     observed: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", _features("features", self.features))
+        object.__setattr__(self, "target", _target("target", self.target))
+        object.__setattr__(self, "observed", texts("observed", self.observed))
 
     @property
     def is_public(self) -> bool:

@@ -157,7 +157,8 @@ def dyadic(scale: float) -> tuple[np.uint64, int]:
     if not SMALLEST_SCALE <= scale < LARGEST_SCALE:
         raise ValueError(
             f"noise of scale {scale:g}, in steps of its grid, cannot be drawn: choose a grid on "
-            f"which it is at least {SMALLEST_SCALE:g} and below {LARGEST_SCALE:g}"
+            f"which it is at least {SMALLEST_SCALE:g} and below {LARGEST_SCALE:g}, or a less "
+            "extreme epsilon"
         )
     mantissa, exponent = math.frexp(scale)
     return np.uint64(int(mantissa * 2**MANTISSA_BITS)), MANTISSA_BITS - exponent

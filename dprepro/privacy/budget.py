@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from dprepro.plain import Number
+
 
 class PrivacyBudget(NamedTuple):
     """The (epsilon, delta) of differential privacy; an infinite epsilon promises nothing.
@@ -30,6 +32,11 @@ class PrivacyBudget(NamedTuple):
 
     epsilon: float
     delta: float
+
+    def plain(self, whose: str = "") -> PrivacyBudget:
+        """Return both as plain numbers; ValueError, of what it is `whose`, out of their range."""
+        epsilon = Number(0, math.inf, "[]")(f"epsilon{whose}", self.epsilon)
+        return PrivacyBudget(epsilon, Number(0, 1, "[]")(f"delta{whose}", self.delta))
 
     @property
     def is_finite(self) -> bool:

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal, get_args
 
+from dprepro.plain import (
+    SHARE,
+    Integer,
+    Number,
+    OneOf,
+    OrNone,
+    flag,
+    real,
+    refusal,
+    sequence,
+    text,
+)
 from dprepro.privacy.budget import PrivacyBudget
 
 LARGEST_EXPONENT = 700.0
@@ -15,6 +27,16 @@ Choice = Literal["exponential", "permute-and-flip"]
 Mechanism = Literal["gaussian", "laplace", "exponential", "permute-and-flip", "cited"]
 CHOICES: tuple[Choice, ...] = ("exponential", "permute-and-flip")
 """Mechanisms that choose a candidate by its utility."""
+
+
+def _budget(name: str, given: Any) -> PrivacyBudget:
+    pair = sequence(name, given, real, "a pair of numbers, (epsilon, delta)")
+    if len(pair) != 2:
+        raise refusal(name, "a pair of numbers, (epsilon, delta)", given)
+    return PrivacyBudget(*pair).plain(f" of {name}")
+
+
+_SIZE = Number(0, math.inf, "[]")
 
 
 @dataclass(frozen=True)
@@ -49,6 +71,11 @@ class LedgerEntry:
         other uses (Poisson sampling); Gaussian noise only. The sample stays secret.
     exchanged
         Whether a sampled row is exchanged for another of the same sensitivity, not left out.
+
+    Raises
+    ------
+    ValueError
+        On a field that is not of its type, or out of range.
     """
 
     mechanism: Mechanism
@@ -63,7 +90,18 @@ class LedgerEntry:
     exchanged: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "budget", PrivacyBudget(*self.budget))  # of any pair
+        object.__setattr__(
+            self, "mechanism", OneOf(get_args(Mechanism))("mechanism", self.mechanism)
+        )
+        object.__setattr__(self, "releases", text("releases", self.releases))
+        object.__setattr__(self, "sensitivity", _SIZE("sensitivity", self.sensitivity))
+        object.__setattr__(self, "norm", text("norm", self.norm))
+        object.__setattr__(self, "scale", _SIZE("scale", self.scale))
+        object.__setattr__(self, "uses", Integer(1)("uses", self.uses))
+        object.__setattr__(self, "budget", _budget("budget", self.budget))
+        object.__setattr__(self, "replace_one", OrNone(_SIZE)("replace_one", self.replace_one))
+        object.__setattr__(self, "sampling", SHARE("sampling", self.sampling))
+        object.__setattr__(self, "exchanged", flag("exchanged", self.exchanged))
 
     @property
     def noise_multiplier(self) -> float:

@@ -13,6 +13,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
+from dprepro.plain import POSITIVE, Number
+
 _MU_DIGITS = 36
 _LOG_MU_RANGE = (math.log(1e-8), math.log(1e4))
 _NEAR = 3e-10
@@ -113,7 +115,5 @@ def epsilon_of(mu: float, delta: float) -> float:
 
 def check_epsilon_delta(epsilon: float, delta: float) -> None:
     """Raise ValueError unless epsilon is positive and finite and delta lies in (0, 1)."""
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"epsilon must be positive and finite, got {epsilon!r}")
-    if not 0 < delta < 1:
-        raise ValueError(f"delta must lie strictly between 0 and 1, got {delta!r}")
+    POSITIVE("epsilon", epsilon)
+    Number(0, 1, "()")("delta", delta)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dprepro.exact.sampler import SAMPLING_DISTANCE
+from dprepro.plain import Instance, sequence, texts
 from dprepro.privacy.accountant import spent_epsilon
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.entry import LARGEST_EXPONENT, LedgerEntry
@@ -25,6 +26,8 @@ epsilon is below 0.001 and delta is as large, it can be more: then a sound ledge
 _ROUNDS, _MARGIN = 50, 1e-9
 """So often, at most, `Ledger.spent_epsilon` takes the samplers' part off delta anew, each time at
 an epsilon that is larger by this part of itself than the one just found."""
+
+_ENTRY = Instance(LedgerEntry, "a LedgerEntry")
 
 
 @dataclass
@@ -63,8 +66,8 @@ class Ledger:
     Raises
     ------
     ValueError
-        On an unknown relation, on fewer rows than 1 for a unit, or if the entries promise nothing
-        for several rows.
+        On what is no number, text or list of them where one is needed, on an unknown relation, on
+        fewer rows than 1 for a unit, or if the entries promise nothing for several rows.
 
     Examples
     --------
@@ -92,8 +95,15 @@ class Ledger:
     code: str = ""
 
     def __post_init__(self) -> None:
+        self.epsilon, self.delta = self.budget.plain()
         self.adjacency = Adjacency(self.adjacency)
-        check_unit(self.unit, self.rows_per_unit, self.adjacency)
+        self.entries = [*sequence("entries", self.entries, _ENTRY, "a list of LedgerEntry")]
+        self.unpaid = [*texts("unpaid", self.unpaid)]
+        self.assumed_public = [*texts("assumed_public", self.assumed_public)]
+        self.gaps = [*texts("gaps", self.gaps)]
+        self.post_processing = [*texts("post_processing", self.post_processing)]
+        self.floating_point = [*texts("floating_point", self.floating_point)]
+        self.unit, self.rows_per_unit = check_unit(self.unit, self.rows_per_unit, self.adjacency)
         self._of_unit()
 
     @property
@@ -112,15 +122,15 @@ class Ledger:
         ValueError
             As the class. Nothing is changed then.
         """
-        check_unit(unit, rows_per_unit, self.adjacency)
+        unit, rows_per_unit = check_unit(unit, rows_per_unit, self.adjacency)
         for entry in self.entries:
             entry.for_group(rows_per_unit)
         self.unit, self.rows_per_unit = unit, rows_per_unit
-        self.epsilon, self.delta = budget
+        self.epsilon, self.delta = PrivacyBudget(*budget).plain()
 
     def add(self, entry: LedgerEntry) -> None:
-        """Append a release."""
-        self.entries.append(entry)
+        """Append a release; ValueError if it is no `LedgerEntry`."""
+        self.entries.append(_ENTRY("entry", entry))
 
     def note_floating_point(self, text: str) -> None:
         """List, unless it is listed, a release that is summed or noised in floating point."""

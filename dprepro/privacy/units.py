@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
+from dprepro.plain import Integer, text
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.entry import group_factor
 from dprepro.privacy.sensitivity import Adjacency
@@ -76,8 +77,8 @@ def row_budget(budget: PrivacyBudget, rows_per_unit: int, division: Division) ->
     return divided
 
 
-def check_unit(unit: str, rows_per_unit: int, adjacency: Adjacency) -> None:
-    """Refuse a unit of privacy about which a ledger can promise nothing.
+def check_unit(unit: str, rows_per_unit: int, adjacency: Adjacency) -> tuple[str, int]:
+    """Return a unit and its rows; refuse those about which a ledger can promise nothing.
 
     Raises
     ------
@@ -85,13 +86,9 @@ def check_unit(unit: str, rows_per_unit: int, adjacency: Adjacency) -> None:
         If a unit has no name, owns fewer rows than 1, or is a row and owns several; or if it owns
         several under replace-one.
     """
-    if not (isinstance(unit, str) and unit):
+    if not (unit := text("unit", unit)):
         raise ValueError(f"unit must name a column, or be {ROW!r}, got {unit!r}")
-    if type(rows_per_unit) is not int or not 1 <= rows_per_unit <= MOST_ROWS_PER_UNIT:
-        raise ValueError(
-            f"rows_per_unit must be a whole number from 1 to {MOST_ROWS_PER_UNIT}, "
-            f"got {rows_per_unit!r}"
-        )
+    rows_per_unit = Integer(1, MOST_ROWS_PER_UNIT)("rows_per_unit", rows_per_unit)
     if unit == ROW and rows_per_unit != 1:
         raise ValueError(f"a row is 1 row: name the unit that owns {rows_per_unit}")
     if adjacency is Adjacency.REPLACE_ONE and rows_per_unit > 1:
@@ -101,6 +98,7 @@ def check_unit(unit: str, rows_per_unit: int, adjacency: Adjacency) -> None:
             f"neighbours, given {adjacency}: a unit that comes or goes changes the number of rows. "
             "Allow one row for each unit, or choose another method"
         )
+    return unit, rows_per_unit
 
 
 def unit_in_words(unit: str, rows_per_unit: int) -> str:
