@@ -9,7 +9,6 @@ import pytest
 from dprepro.config import load_config
 from dprepro.data.card import load_card
 from dprepro.errors import DpreproError, nearest
-from dprepro.estimators.validation import check_number, check_share
 
 VALUES = {
     "dataset": "breast-cancer", "metric": "auc", "methods": "[ebm]", "epsilons": "[1]",
@@ -94,11 +93,3 @@ def test_bounds_of_the_target_must_be_as_far_apart_as_a_number_can_say(tmp_path)
 
 def test_a_very_long_name_is_compared_with_no_other():
     assert nearest("adul" + "x" * 10**6, ["adult"]) == ""
-
-
-@pytest.mark.parametrize("value", [True, False, 10**400, "1", None, 1j])
-def test_a_parameter_that_is_no_number_is_refused(value):
-    with pytest.raises(ValueError, match="rate must be a number above 0"):
-        check_share("rate", value)
-    with pytest.raises(ValueError, match="rate must be a finite number"):
-        check_number("rate", value, 0)

@@ -20,6 +20,7 @@ from dprepro.additive.units import on_grid
 from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.errors import DpreproError, nearest
 from dprepro.estimators.contract import ledger_of
+from dprepro.plain import name_of, real, shown, text
 
 Action = Literal["set", "interpolate", "level", "monotone"]
 DIRECTIONS = ("increasing", "decreasing")
@@ -71,7 +72,7 @@ def set_value(model: AdditiveModel, feature: str, at: float | str, value: float)
     DpreproError
         If there is no such feature or bin, or the value is not finite.
     """
-    if not math.isfinite(value):
+    if not math.isfinite(value := real("value", value)):
         raise DpreproError(f"feature {feature!r}: a value must be a finite number, got {value}")
     if (p := pair_position(model, feature)) is not None:
         return _set_cell(model, p, feature, str(at), value)
@@ -140,6 +141,7 @@ def interpolate(model: AdditiveModel, feature: str, start: float, stop: float) -
     raises as `set_value`; only numeric features have a line.
     """
     k = position_of(model, feature)
+    start, stop = real("start", start), real("stop", stop)
     edges = _edges(model.bins_[k], "interpolated")
     touched = _touched(feature, edges, start, stop)
     if touched.all():
@@ -161,6 +163,7 @@ def level(model: AdditiveModel, feature: str, start: float, stop: float) -> Edit
     features have ranges.
     """
     k = position_of(model, feature)
+    start, stop = real("start", start), real("stop", stop)
     edges = _edges(model.bins_[k], "levelled")
     touched = _touched(feature, edges, start, stop)
     after = model.shape_functions_[k].copy()
@@ -209,16 +212,17 @@ def make_all_monotone(model: AdditiveModel, directions: Mapping[str, str] | None
         make_monotone(model, feature, direction)
 
 
-def check_directions(directions: object) -> None:
-    """Raise ValueError unless `directions` is None or maps names of features to `DIRECTIONS`."""
-    if directions is None:
-        return
-    if not isinstance(directions, Mapping) or not set(map(str, directions.values())) <= {
-        *DIRECTIONS
-    }:
-        raise ValueError(
-            f"monotone must map features to {' or '.join(DIRECTIONS)}, got {directions!r}"
-        )
+def directions(name: str, given: object) -> dict[str, str] | None:
+    """Return what names of features are mapped to, `DIRECTIONS`; None for None. A kind."""
+    if given is None:
+        return None
+    allowed = f"{name} must map features to {' or '.join(DIRECTIONS)}, or be None, got "
+    if not isinstance(given, Mapping):
+        raise ValueError(allowed + shown(given))
+    for feature, direction in given.items():
+        if not isinstance(direction, str) or direction not in DIRECTIONS:
+            raise ValueError(f"{allowed}{shown(direction)} for {shown(feature)}")
+    return {name_of(f"a feature in {name}", f): text(name, to) for f, to in given.items()}
 
 
 def undo(model: AdditiveModel) -> Edit:

@@ -61,8 +61,11 @@ class UnitRows:
         """
         rows = len(frame)
         where, entries, first = [], [], 0
-        for feature, width in zip(self._features, self._widths, strict=True):
-            places, parts = self._parts(frame[feature.name], feature)
+        # By position: the columns of an array have no names.
+        for (_, column), feature, width in zip(
+            frame.items(), self._features, self._widths, strict=True
+        ):
+            places, parts = self._parts(column, feature)
             where.append(first + places)
             entries.append(parts)
             first += width

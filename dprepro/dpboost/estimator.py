@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Real
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,14 +23,20 @@ from dprepro.estimators.inputs import (
     read_training_rows,
     resolve_domain_of,
 )
-from dprepro.estimators.validation import check_choice, check_integer, check_number
+from dprepro.estimators.validation import DOMAIN, SEED, Parametrised, fitting, plain
+from dprepro.plain import EPSILON, INSIDE, Integer, Number, OneOf, OrNone
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 
 MAX_DEPTH = 10
 
 
-class _DPBoost(BaseEstimator):
+def _variant(name: str, given: object) -> Variant:
+    """Return a variant, given itself or by its name."""
+    return given if isinstance(given, Variant) else VARIANTS[OneOf(tuple(VARIANTS))(name, given)]
+
+
+class _DPBoost(Parametrised, BaseEstimator):
     """Parameters and training that the classifier and the regressor share."""
 
     _task: TaskKind
@@ -40,6 +45,13 @@ class _DPBoost(BaseEstimator):
     start_: float
     domain_: Domain
     ledger_: Ledger
+
+    kinds = MappingProxyType({
+        "epsilon": EPSILON, "variant": _variant, "n_trees": Integer(1),
+        "trees_per_ensemble": Integer(1), "learning_rate": INSIDE,
+        "max_depth": Integer(1, MAX_DEPTH), "reg_lambda": Number(0),
+        "max_bins": Integer(2, MAX_BINS), "domain": OrNone(DOMAIN), "random_state": SEED,
+    })  # fmt: skip
 
     def __init__(
         self,
@@ -91,7 +103,8 @@ class _DPBoost(BaseEstimator):
 
     @property
     def _variant(self) -> Variant:
-        return VARIANTS[self.variant] if isinstance(self.variant, str) else self.variant
+        variant: Variant = plain(self, "variant")
+        return variant
 
     def _scores(self, X: Any) -> np.ndarray:
         """Return the initial score and all trees together, float64 (n,), on the variant's scale."""
@@ -120,22 +133,6 @@ class _DPBoost(BaseEstimator):
             ],
             gaps=list(variant.gaps),
         )
-
-    def check_parameters(self) -> None:
-        """Raise ValueError on parameters out of range."""
-        if not (isinstance(self.epsilon, Real) and 0 < float(self.epsilon) < math.inf):
-            raise ValueError(f"epsilon must be positive and finite, got {self.epsilon!r}")
-        if not isinstance(self.variant, Variant):
-            check_choice("variant", self.variant, tuple(VARIANTS))
-        check_integer("n_trees", self.n_trees, 1)
-        check_integer("trees_per_ensemble", self.trees_per_ensemble, 1)
-        if not (isinstance(self.learning_rate, Real) and 0 < float(self.learning_rate) < 1):
-            raise ValueError(
-                f"learning_rate must lie strictly between 0 and 1, got {self.learning_rate!r}"
-            )
-        check_integer("max_depth", self.max_depth, 1, MAX_DEPTH)
-        check_number("reg_lambda", self.reg_lambda, 0.0)
-        check_integer("max_bins", self.max_bins, 2, MAX_BINS)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -229,13 +226,13 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
     classes_: np.ndarray
     _task = "binary"
 
+    @fitting
     def fit(self, X: Any, y: Any) -> DPBoostClassifier:
         """Fit to X (n, K) and y (n,), the domain's labels or their codes.
 
         Without a public domain both labels have to occur.
         """
         private = read_training_rows(self, X, y, self.domain, "binary")
-        self.check_parameters()
         self._train(private, resolve_domain_of(self, private, "binary"), (0.0, 1.0))
         return self
 
@@ -288,10 +285,10 @@ class DPBoostRegressor(RegressorMixin, _DPBoost):
 
     _task = "regression"
 
+    @fitting
     def fit(self, X: Any, y: Any) -> DPBoostRegressor:
         """Fit to X (n, K) and targets y (n,)."""
         private = read_training_rows(self, X, y, self.domain, "regression")
-        self.check_parameters()
         domain = resolve_domain_of(self, private, "regression")
         lower, upper = (float(bound) for bound in domain.target)
         if not upper > lower:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from dprepro.data.domain import TaskKind
 from dprepro.dpboost.sensitivity import GAIN, MAX_ROWS, first_gain
 from dprepro.dpboost.subsets import FixedSizes, IndependentRows, Subsets
-from dprepro.estimators.validation import check_choice
+from dprepro.plain import OneOf, flag, texts
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT, Adjacency
 
 BIN_EDGES = "bin edges of all features"
@@ -175,15 +175,10 @@ def of_code(
     ValueError
         If an option is not one of these.
     """
-    check_choice("parts", parts, tuple(PARTS))
-    check_choice("scale", scale, tuple(SCALES))
-    check_choice("start", start, tuple(STARTS))
-    switches = {
-        "first_gain": first_gain, "constant_draws": constant_draws, "numbers_first": numbers_first,
-    }  # fmt: skip
-    for name, value in switches.items():
-        if not isinstance(value, bool):
-            raise ValueError(f"{name} must be true or false, got {value!r}")
+    parts, scale = OneOf(tuple(PARTS))("parts", parts), OneOf(tuple(SCALES))("scale", scale)
+    start = OneOf(tuple(STARTS))("start", start)
+    first_gain = flag("first_gain", first_gain)
+    constant_draws = flag("constant_draws", constant_draws)
     return replace(
         AS_PUBLISHED,
         equal_parts=PARTS[parts],
@@ -191,8 +186,8 @@ def of_code(
         centred=STARTS[start],
         first_gain=first_gain,
         constant_draws=constant_draws,
-        numbers_first=numbers_first,
-        ignored=tuple(read_as_text),
+        numbers_first=flag("numbers_first", numbers_first),
+        ignored=texts("read_as_text", read_as_text),
         gaps=(
             *AS_PUBLISHED.gaps,
             *([FIRST_GAIN] if first_gain else []),

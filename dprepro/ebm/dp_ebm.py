@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from dprepro.additive.bins import FeatureBins
-from dprepro.additive.editing import check_directions, make_all_monotone
+from dprepro.additive.editing import directions, make_all_monotone
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.additive.shapes import noise_deviation
 from dprepro.data.domain import Domain
@@ -21,8 +22,9 @@ from dprepro.ebm.cuts import random_cuts
 from dprepro.ebm.losses import LogisticLoss, Loss, SquaredLoss
 from dprepro.ebm.queries import CellCounts, FitSettings, LeafSums, MergeCells, Steps
 from dprepro.estimators.inputs import FitRows, read_training_rows, resolve_domain_of
-from dprepro.estimators.validation import check_choice, check_integer, check_share
-from dprepro.privacy.composition import calibrate_two_phases
+from dprepro.estimators.validation import DOMAIN, JOBS, SEED, Parametrised, fitting
+from dprepro.plain import DELTA, EPSILON, INSIDE, SHARE, Integer, OneOf, OrNone, flag
+from dprepro.privacy.composition import TWO_PHASE_COMPOSITIONS, calibrate_two_phases
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.sensitivity import (
@@ -40,12 +42,20 @@ LEAST_RATE = 1e-6
 """Steps of a smaller learning rate would hardly reach 2^-24, the unit of the functions."""
 
 
-class _DPEBM(AdditiveModel):
+class _DPEBM(Parametrised, AdditiveModel):
     """Parameters and training that the classifier and the regressor share."""
 
     domain_: Domain
     ledger_: Ledger
     shape_noise_: list[np.ndarray]
+
+    kinds = MappingProxyType({
+        "epsilon": EPSILON, "delta": DELTA, "composition": OneOf(tuple(TWO_PHASE_COMPOSITIONS)),
+        "max_bins": Integer(1, MAX_BINS), "learning_rate": SHARE, "n_epochs": Integer(1),
+        "max_leaves": Integer(1, MAX_BINS), "binning_share": INSIDE, "empty_first_bin": flag,
+        "sensitivity": OneOf(SENSITIVITIES), "adjacency": OneOf(tuple(map(str, Adjacency))),
+        "monotone": directions, "domain": OrNone(DOMAIN), "n_jobs": JOBS, "random_state": SEED,
+    })  # fmt: skip
 
     def __init__(
         self,
@@ -162,20 +172,12 @@ class _DPEBM(AdditiveModel):
             gaps=[] if loss.gap is None else [loss.gap],
         )
 
-    def check_parameters(self) -> None:
-        """Raise ValueError on parameters out of range."""
-        check_integer("max_bins", self.max_bins, 1, MAX_BINS)
-        check_integer("n_epochs", self.n_epochs, 1)
-        check_integer("max_leaves", self.max_leaves, 1, MAX_BINS)
-        check_share("learning_rate", self.learning_rate)
+    def _check_together(self) -> None:
         if self.learning_rate < LEAST_RATE:
             raise ValueError(
                 f"learning_rate must be at least {LEAST_RATE:g}, got {self.learning_rate!r}: steps "
                 "would be rounded away"
             )
-        Adjacency(self.adjacency)
-        check_choice("sensitivity", self.sensitivity, SENSITIVITIES)
-        check_directions(self.monotone)
 
 
 class DPEBMClassifier(_DPEBM, AdditiveClassifier):
@@ -253,6 +255,7 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
     True
     """
 
+    @fitting
     def fit(self, X: Any, y: Any) -> DPEBMClassifier:
         """Fit to X (n, K) and y (n,), the domain's labels or their codes.
 
@@ -262,7 +265,6 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
         name of its target column; see `read_training_rows`.
         """
         rows = read_training_rows(self, X, y, self.domain, "binary", in_chunks=True)
-        self.check_parameters()
         domain = resolve_domain_of(self, rows, "binary")
         self._train(rows, domain, LogisticLoss(adaptive=self.sensitivity == "sound"))
         return self
@@ -298,6 +300,7 @@ class DPEBMRegressor(_DPEBM, AdditiveRegressor):
     True
     """
 
+    @fitting
     def fit(self, X: Any, y: Any) -> DPEBMRegressor:
         """Fit to X (n, K) and targets y (n,).
 
@@ -305,7 +308,6 @@ class DPEBMRegressor(_DPEBM, AdditiveRegressor):
         name of its target column; see `read_training_rows`.
         """
         rows = read_training_rows(self, X, y, self.domain, "regression", in_chunks=True)
-        self.check_parameters()
         domain = resolve_domain_of(self, rows, "regression")
         sound = self.sensitivity == "sound"
         loss = SquaredLoss.sound(domain) if sound else SquaredLoss.published(domain)

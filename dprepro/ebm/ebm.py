@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,23 @@ from dprepro.ebm.losses import LogisticLoss, Loss, SquaredLoss
 from dprepro.ebm.quantiles import quantile_bins
 from dprepro.estimators.inputs import read_frame
 from dprepro.estimators.targets import read_labels, read_targets
-from dprepro.estimators.validation import check_integer, check_number, check_share
+from dprepro.estimators.validation import JOBS, SEED_OF_NUMPY, Parametrised, fitting
+from dprepro.plain import SHARE, Integer, Number
 from dprepro.rows.codes import MAX_BINS, as_codes, count_rows
 from dprepro.threads import Threads
 
 
-class _EBM(AdditiveModel):
+class _EBM(Parametrised, AdditiveModel):
     """Parameters and training that the classifier and the regressor share."""
 
     n_epochs_: list[int]
+
+    kinds = MappingProxyType({
+        "max_bins": Integer(2, MAX_BINS), "learning_rate": SHARE, "n_epochs": Integer(1),
+        "max_leaves": Integer(1, MAX_BINS), "min_samples_leaf": Integer(1), "ridge": Number(0),
+        "outer_bags": Integer(1), "held_out_share": Number(0, 1), "patience": Integer(1),
+        "tolerance": Number(0), "n_jobs": JOBS, "random_state": SEED_OF_NUMPY,
+    })  # fmt: skip
 
     def __init__(
         self,
@@ -57,7 +66,6 @@ class _EBM(AdditiveModel):
 
     def _train(self, frame: pd.DataFrame, targets: np.ndarray, loss: Loss, task: TaskKind) -> None:
         """Bin, boost every bag, and average their shape functions; `targets` as they are read."""
-        self.check_parameters()
         # Without privacy the domain is whatever the rows show.
         domain = Domain.observe(frame, targets, task)
         targets = loss.scaled(targets)
@@ -119,19 +127,6 @@ class _EBM(AdditiveModel):
         train, held = train_test_split(rows, test_size=wanted, random_state=rng, stratify=labels)
         return np.sort(train), np.sort(held)
 
-    def check_parameters(self) -> None:
-        """Raise ValueError on parameters out of range."""
-        check_integer("max_bins", self.max_bins, 2, MAX_BINS)
-        check_integer("n_epochs", self.n_epochs, 1)
-        check_integer("max_leaves", self.max_leaves, 1, MAX_BINS)
-        check_integer("min_samples_leaf", self.min_samples_leaf, 1)
-        check_integer("outer_bags", self.outer_bags, 1)
-        check_integer("patience", self.patience, 1)
-        check_share("learning_rate", self.learning_rate)
-        check_number("ridge", self.ridge, 0.0)
-        if self.held_out_share != 0:
-            check_share("held_out_share", self.held_out_share)
-
 
 class EBMClassifier(_EBM, AdditiveClassifier):
     """Explainable boosting for binary labels, without privacy.
@@ -184,6 +179,7 @@ class EBMClassifier(_EBM, AdditiveClassifier):
     True
     """
 
+    @fitting
     def fit(self, X: Any, y: Any) -> EBMClassifier:
         """Fit to X (n, K) and y (n,) with two distinct labels."""
         frame = read_frame(self, X, reset=True)
@@ -200,6 +196,7 @@ class EBMRegressor(_EBM, AdditiveRegressor):
     Parameters are those of `EBMClassifier`.
     """
 
+    @fitting
     def fit(self, X: Any, y: Any) -> EBMRegressor:
         """Fit to X (n, K) and targets y (n,)."""
         frame = read_frame(self, X, reset=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from dprepro.additive.bins import FeatureBins
-from dprepro.additive.editing import check_directions, make_all_monotone
+from dprepro.additive.editing import directions, make_all_monotone
 from dprepro.additive.intervals import ResidualSizes
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.data.domain import Domain
@@ -20,20 +21,26 @@ from dprepro.ebm_plus.loss import Loss
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.ebm_plus.pairs import LEAST_EPOCHS, PairFunction, check_names, learn_with_pairs
 from dprepro.estimators.inputs import FitRows, read_training_rows, resolve_domain_of
-from dprepro.estimators.validation import check_integer
+from dprepro.estimators.validation import DOMAIN, JOBS, SEED, Parametrised, fitting
+from dprepro.plain import DELTA, EPSILON, Integer, OrNone, flag
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.gdp import check_epsilon_delta
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.threads import Threads
 
 
-class _DPEBMPlus(AdditiveModel):
+class _DPEBMPlus(Parametrised, AdditiveModel):
     """Parameters and training that the classifier and the regressor share."""
 
     domain_: Domain
     ledger_: Ledger
+
+    kinds = MappingProxyType({
+        "epsilon": EPSILON, "delta": DELTA, "n_epochs": OrNone(Integer(1)), "pairs": Integer(0),
+        "monotone": directions, "domain": OrNone(DOMAIN), "observed": flag, "n_jobs": JOBS,
+        "random_state": SEED,
+    })  # fmt: skip
 
     def __init__(
         self,
@@ -101,13 +108,9 @@ class _DPEBMPlus(AdditiveModel):
             ],
         )
 
-    def check_parameters(self) -> None:
-        """Raise ValueError on parameters out of range."""
-        check_epsilon_delta(self.epsilon, self.delta)
-        check_integer("pairs", self.pairs, 0)
-        if self.n_epochs is not None:
-            check_integer("n_epochs", self.n_epochs, LEAST_EPOCHS if self.pairs else 1)
-        check_directions(self.monotone)
+    def _check_together(self) -> None:
+        if self.pairs and self.n_epochs is not None:
+            Integer(LEAST_EPOCHS)("with pairs, n_epochs", self.n_epochs)
         if self.pairs and self.monotone:
             raise ValueError(
                 "monotone makes functions of single features monotone, and a pair may go against "
@@ -235,6 +238,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     True
     """
 
+    @fitting
     def fit(self, X: Any, y: Any) -> DPEBMPlusClassifier:
         """Fit to X (n, K) and y (n,) with two distinct labels.
 
@@ -242,7 +246,6 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
         name of its target column; see `read_training_rows`.
         """
         rows = read_training_rows(self, X, y, self.domain, "binary", in_chunks=True)
-        self.check_parameters()
         domain = resolve_domain_of(self, rows, "binary")
         shapes, intercept, _ = self._train(rows, domain, LOGISTIC)
         self._set_shapes(shapes, intercept)
@@ -266,6 +269,7 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
     those of `DPEBMPlusClassifier`.
     """
 
+    @fitting
     def fit(self, X: Any, y: Any) -> DPEBMPlusRegressor:
         """Fit to X (n, K) and targets y (n,).
 
@@ -273,7 +277,6 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
         name of its target column; see `read_training_rows`.
         """
         rows = read_training_rows(self, X, y, self.domain, "regression", in_chunks=True)
-        self.check_parameters()
         domain = resolve_domain_of(self, rows, "regression")
         lower, upper = (float(bound) for bound in domain.target)
         width, middle = upper - lower, (lower + upper) / 2

@@ -20,7 +20,13 @@ from dprepro.estimators.columns import (
     check_numbers,
 )
 from dprepro.estimators.contract import has_named_columns
-from dprepro.estimators.targets import check_target, public_classes, read_labels, read_targets
+from dprepro.estimators.targets import (
+    check_target,
+    labels_as_kept,
+    public_classes,
+    read_labels,
+    read_targets,
+)
 from dprepro.estimators.withheld import values_withheld
 from dprepro.privacy.private import Private
 from dprepro.rows.chunked import ChunkedRows
@@ -99,6 +105,7 @@ def read_frame(model: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame:
         forget_fit(model)
     _refuse_table(X, model)
     check_columns(X)
+    _check_order(model, X, reset)
     if not isinstance(X, pd.DataFrame):
         array = _read_array(model, X, reset)
         return pd.DataFrame(array, columns=[f"x{k}" for k in range(array.shape[1])])
@@ -111,6 +118,22 @@ def read_frame(model: BaseEstimator, X: Any, *, reset: bool) -> pd.DataFrame:
         )
     _refuse_infinite(X)
     return X
+
+
+def _check_order(model: Any, X: Any, reset: bool) -> None:
+    """Refuse columns in another order than in the fit, where scikit-learn checks no names.
+
+    It checks them where all are texts. Others, such as numbers, are compared as the texts that a
+    domain and a model file have of them. What is named otherwise goes by position, as an array.
+    """
+    names = list(map(str, X.columns)) if isinstance(X, pd.DataFrame) else []
+    if reset:
+        model._column_names = names
+    known = vars(model).get("_column_names", [])
+    if not has_named_columns(model) and names != known and sorted(names) == sorted(known):
+        raise ValueError(
+            f"X has its columns in another order than in the fit, {', '.join(known)}: reorder them"
+        )
 
 
 def _refuse_infinite(X: pd.DataFrame) -> None:
@@ -145,13 +168,24 @@ def checked(model: BaseEstimator, *arrays: Any, **settings: Any) -> Any:
     """Return what scikit-learn's `validate_data` returns; its errors quote no value here."""
     _refuse_table(arrays[0], model)
     check_columns(arrays[0])
+    _check_order(model, arrays[0], settings.get("reset", True))
     check_numbers(arrays[0])
     for y in arrays[1:]:
         check_array("y", y)
         if settings.get("y_numeric") and np.ndim(y) == 1:
             check_finite("Input y", y)
     with values_withheld():
-        return validate_data(model, *arrays, **settings)
+        return validate_data(model, _dense(arrays[0]), *arrays[1:], **settings)
+
+
+def _dense(X: Any) -> Any:
+    """Return a DataFrame without sparse columns, of which scikit-learn makes a sparse matrix."""
+    if not isinstance(X, pd.DataFrame):
+        return X
+    sparse = {
+        name: dtype.subtype for name, dtype in X.dtypes.items() if isinstance(dtype, pd.SparseDtype)
+    }
+    return X.astype(sparse) if sparse else X
 
 
 def read_training_arrays(model: BaseEstimator, X: Any, y: Any) -> Private[Arrays]:
@@ -244,7 +278,7 @@ def _chunked_rows(
     validate_data(model, pd.DataFrame(columns=chunked.names), reset=True, skip_check_array=True)
     if task != "regression":
         none = np.empty(0, dtype=chunked.table.label_dtype(y))
-        model.classes_ = public_classes(model, domain, none)
+        model.classes_ = labels_as_kept(public_classes(model, domain, none))
     return chunked
 
 
@@ -260,7 +294,8 @@ def _collection_rows(
     )
     validate_data(model, rows.features, reset=True, skip_check_array=True)
     if task != "regression":
-        model.classes_ = public_classes(model, domain, np.asarray(rows.targets))
+        labels = public_classes(model, domain, np.asarray(rows.targets))
+        model.classes_ = labels_as_kept(labels)
     return rows
 
 
@@ -308,7 +343,7 @@ def resolve_domain_of(model: Any, private: Private[Any], task: TaskKind) -> Doma
             "range from the training rows. Epsilon does not cover what it reads. "
             "Pass domain=Domain(...).",
             PrivacyWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
         y = rows.targets if task == "regression" else model.classes_[rows.targets.astype(int)]
         domain = Domain.observe(rows.frame, y, task)
@@ -325,9 +360,14 @@ def _check_features(model: Any, names: list[Any]) -> None:
         raise ValueError(
             f"X has {len(names)} columns but the domain describes {len(described)} features"
         )
-    # An array has no names; a DataFrame's must match, or values would meet another's bounds.
-    if not has_named_columns(model):
+    # An array has no names; a DataFrame's must match, or values would meet another's bounds. Names
+    # that are numbers may be positions, but not those of other features.
+    as_texts = list(map(str, names))
+    if not has_named_columns(model) and (
+        as_texts == described or sorted(as_texts) != sorted(described)
+    ):
         return
+    names = names if has_named_columns(model) else as_texts
     for column, name in zip(names, described, strict=True):
         if column != name:
             raise ValueError(

@@ -44,7 +44,14 @@ def read_labels(
         classes = public_classes(model, domain, y)
     else:
         classes = _observed_classes(model, y)
-    return classes, (y == classes[1]).astype(np.float32)
+    return labels_as_kept(classes), _is(y, classes[1]).astype(np.float32)
+
+
+def labels_as_kept(labels: np.ndarray) -> np.ndarray:
+    """Return labels as a model file gives them back: numbers are int64, float64 or bool."""
+    if any(isinstance(label, str) for label in labels):
+        return labels
+    return np.array(labels.tolist())
 
 
 def public_classes(model: BaseEstimator, domain: Domain, y: np.ndarray) -> np.ndarray:
@@ -58,14 +65,23 @@ def public_classes(model: BaseEstimator, domain: Domain, y: np.ndarray) -> np.nd
         classes = np.array([0, 1], dtype=y.dtype)
     else:
         texts = sorted(map(str, domain.target))
-        classes = np.array(texts, dtype=object if y.dtype == object else None)
-    if y.dtype.kind not in "biufOUT" or not ((y == classes[0]) | (y == classes[1])).all():
+        # An array of texts drops a NUL at the end, and then two labels can be one.
+        as_objects = y.dtype == object or any(text.endswith("\0") for text in texts)
+        classes = np.array(texts, dtype=object if as_objects else None)
+    if y.dtype.kind not in "biufOUT" or not (_is(y, classes[0]) | _is(y, classes[1])).all():
         raise ValueError(
             f"{type(model).__name__}: y must hold the domain's labels "
             f"{' and '.join(map(repr, domain.target))} as text, or their codes 0 and 1 as numbers, "
             "but it holds something else: np.unique(y) shows what"
         )
     return classes
+
+
+def _is(y: np.ndarray, label: Any) -> np.ndarray:
+    """Return which labels are this one, bool (n,)."""
+    # NumPy makes a text an array of texts, and so drops a NUL at its end.
+    same: np.ndarray = y == (np.array(label, dtype=object) if y.dtype == object else label)
+    return same
 
 
 def _observed_classes(model: BaseEstimator, y: np.ndarray) -> np.ndarray:
@@ -136,4 +152,7 @@ def _read_y(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarray:
         raise ValueError("Input y contains NaN: drop these rows or fill in their target")
     with values_withheld("y"):
         assert_all_finite(y, input_name="y")
-    return np.asarray(y)
+    y = np.asarray(y)
+    if y.dtype == object and not any(isinstance(value, str) for value in y):
+        y = pd.Series(y).infer_objects().to_numpy()  # integers and Booleans in objects
+    return y.astype(np.float64) if y.dtype.kind == "f" else y

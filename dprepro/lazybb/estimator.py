@@ -4,7 +4,8 @@ smooth re-weighting" (2022).
 
 from __future__ import annotations
 
-from numbers import Real
+import math
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dprepro.data.domain import Domain
-from dprepro.estimators.inputs import forget_fit
-from dprepro.estimators.validation import check_choice, check_integer, check_number, check_share
+from dprepro.estimators.validation import DOMAIN, SEED, Parametrised, fitting, plain
 from dprepro.lazybb.boosting import boost
-from dprepro.lazybb.calibration import ZETA_TWICE, Budget, check_calibration, is_private
+from dprepro.lazybb.calibration import (
+    CALIBRATIONS,
+    ZETA_TWICE,
+    Budget,
+    check_calibration,
+    is_private,
+)
 from dprepro.lazybb.curator import (
     BooleanRows,
     ExactCurator,
@@ -28,16 +34,17 @@ from dprepro.lazybb.learners import make_learner
 from dprepro.lazybb.literals import Literals, read_literals
 from dprepro.lazybb.one_rule import Rule
 from dprepro.lazybb.weighing import MARGINS, Weighing
+from dprepro.plain import INSIDE, SHARE, Both, Integer, Number, OneOf, OrNone, flag
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
-from dprepro.privacy.rounds import check_composition
+from dprepro.privacy.rounds import ROUND_COMPOSITIONS, check_composition
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 BASES = ("1r", "topdown")
 CONSTANT = "(constant)"
 
 
-class LazyBBClassifier(ClassifierMixin, BaseEstimator):
+class LazyBBClassifier(Parametrised, ClassifierMixin, BaseEstimator):
     """Smooth boosting of 1-Rules or small trees over Boolean columns; the model is a vote.
 
     Formal guarantee: epsilon-DP with ``composition="pure"``, else (epsilon, delta)-DP, under
@@ -133,6 +140,15 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
     hypotheses_: list[Hypothesis]
     ledger_: Ledger
 
+    kinds = MappingProxyType({
+        "base": OneOf(BASES), "rounds": Integer(1), "learning_rate": Number(0), "density": SHARE,
+        "epsilon": Both(Number(0, math.inf, "(]"), Number(1e-13, math.inf, "[]")),
+        "delta": Number(0, 1), "splits": Integer(1),
+        "label_share": INSIDE, "composition": OneOf(ROUND_COMPOSITIONS),
+        "calibration": OneOf(CALIBRATIONS), "margin": OneOf(MARGINS), "diagnostics": flag,
+        "domain": OrNone(DOMAIN), "random_state": SEED,
+    })  # fmt: skip
+
     def __init__(
         self,
         base: str = "1r",
@@ -166,14 +182,13 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
         self.domain = domain
         self.random_state = random_state
 
+    @fitting
     def fit(self, X: Any, y: Any) -> LazyBBClassifier:
         """Fit to X of 0 and 1, (n, d), and y (n,), the domain's labels or their codes.
 
         Without a public domain both labels have to occur.
         """
-        forget_fit(self)
         private = read_boolean_rows(self, X, y)
-        self.check_parameters()
         curator = self._curator(private)
         budget = Budget(
             self.epsilon, self.delta, self.composition, self.calibration, self.rounds, self.density
@@ -214,7 +229,7 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
     def votes_(self) -> pd.DataFrame:
         """The model of 1-Rules as a table; see the class."""
         check_is_fitted(self)
-        if self.base != "1r":
+        if plain(self, "base") != "1r":
             raise AttributeError("votes_ is for 1-Rules; trees are in hypotheses_")
         votes: dict[tuple[str, str], int] = {}
         for rule in self.hypotheses_:
@@ -257,24 +272,8 @@ class LazyBBClassifier(ClassifierMixin, BaseEstimator):
             gaps=[ZETA_TWICE] if self.calibration == "code" else [],
         )
 
-    def check_parameters(self) -> None:
-        """Raise ValueError on parameters out of range."""
-        check_choice("base", self.base, BASES)
-        check_integer("rounds", self.rounds, 1)
-        check_number("learning_rate", self.learning_rate, 0)
-        check_share("density", self.density)
-        if not (isinstance(self.epsilon, Real) and float(self.epsilon) > 0):
-            raise ValueError(
-                f"epsilon must be a positive number, or math.inf for no privacy, "
-                f"got {self.epsilon!r}"
-            )
-        check_integer("splits", self.splits, 1)
-        if not (isinstance(self.label_share, Real) and 0 < float(self.label_share) < 1):
-            raise ValueError(
-                f"label_share must lie strictly between 0 and 1, got {self.label_share!r}"
-            )
+    def _check_together(self) -> None:
         check_calibration(self.calibration, self.base, self.composition)
-        check_choice("margin", self.margin, MARGINS)
         if is_private(self.epsilon):
             check_composition(self.composition, self.delta)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dprepro.estimators.inputs import checked
-from dprepro.estimators.validation import check_integer, check_number, check_share
+from dprepro.estimators.validation import SEED, Parametrised, plain
 from dprepro.llm.explain import GlobalExplanation, LocalExplanation, explain_rows
 from dprepro.llm.maps import (
     INNER_SD,
@@ -23,16 +23,29 @@ from dprepro.llm.maps import (
 )
 from dprepro.llm.rows import normalised
 from dprepro.llm.settings import FitSettings
+from dprepro.plain import MODERATE, SHARE, Integer, Number, OrNone
 
 _ROWS = 4096
 
+_LARGEST = 1e15
+"""Of a constant: what it is multiplied by is far from what float32 can hold."""
 
-class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
+
+class LocallyLinearMaps(Parametrised, ClassifierMixin, BaseEstimator):
     """Parameters of the model and of training, predictions and explanations."""
 
     classes_: np.ndarray
     filters_: np.ndarray
     offsets_: np.ndarray
+
+    kinds = MappingProxyType({
+        "n_maps": Integer(1), "n_projected": OrNone(Integer(1)),
+        "inverse_temperature": Number(0, _LARGEST, "[]"), "epochs": Integer(1),
+        "batch_size": Integer(1), "learning_rate": Number(0, _LARGEST, "(]"), "decay": SHARE,
+        "decay_every": Integer(1), "projection_sd": MODERATE,
+        "centre": Number(-_LARGEST, _LARGEST, "[]"), "spread": MODERATE,
+        "random_state": SEED,
+    })  # fmt: skip
 
     def __init__(
         self,
@@ -96,11 +109,12 @@ class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
         """Return s, float32 (n, M, K), and f, float32 (n, K)."""
         check_is_fitted(self)
         X = normalised(self, checked(self, X, reset=False, dtype=np.float32))
+        beta = plain(self, "inverse_temperature")
         filters = np.ascontiguousarray(self.filters_.transpose(1, 0, 2))
         parts = [
             class_scores(
                 scores_of(X[start : start + _ROWS], filters, self.offsets_.T),
-                self.inverse_temperature,
+                beta,
             )
             for start in range(0, len(X), _ROWS)
         ]
@@ -141,27 +155,6 @@ class LocallyLinearMaps(ClassifierMixin, BaseEstimator):
         """Return all maps of all classes: what each class responds to, whatever the input."""
         check_is_fitted(self)
         return GlobalExplanation(self.classes_, self.filters_, self.offsets_)
-
-    def check_parameters(self) -> None:
-        """Raise ValueError on parameters out of range."""
-        check_integer("n_maps", self.n_maps, 1)
-        if self.n_projected is not None:
-            check_integer("n_projected", self.n_projected, 1)
-        check_number("inverse_temperature", self.inverse_temperature, 0.0)
-        check_integer("epochs", self.epochs, 1)
-        check_integer("batch_size", self.batch_size, 1)
-        check_integer("decay_every", self.decay_every, 1)
-        check_share("decay", self.decay)
-        check_number("centre", self.centre, -math.inf)
-        positive = {
-            "learning_rate": self.learning_rate,
-            "projection_sd": self.projection_sd,
-            "spread": self.spread,
-        }
-        for name, value in positive.items():
-            check_number(name, value, 0.0)
-            if value == 0:
-                raise ValueError(f"{name} must be above 0, got 0")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

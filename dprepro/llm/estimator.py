@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from dprepro.data.domain import Domain
-from dprepro.estimators.validation import check_choice, check_number
+from dprepro.estimators.validation import DOMAIN, fitting, plain_parameters
 from dprepro.llm.base import LocallyLinearMaps
 from dprepro.llm.curator import (
     SHUFFLED,
@@ -24,6 +25,7 @@ from dprepro.llm.maps import INNER_SD
 from dprepro.llm.rows import NumericRows, numeric_rows
 from dprepro.llm.settings import SAMPLINGS, FitSettings
 from dprepro.llm.training import exact_mean, released_mean, train
+from dprepro.plain import EPSILON, INSIDE, MODERATE, Both, Integer, Number, OneOf, OrNone
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.sensitivity import ZERO_OUT
@@ -70,10 +72,10 @@ class LLMClassifier(LocallyLinearMaps):
         On parameters out of range, missing or infinite values, or fewer than two classes.
     """
 
+    @fitting
     def fit(self, X: Any, y: Any) -> LLMClassifier:
         """Fit to numeric X (n, D) and labels y (n,)."""
         rows = numeric_rows(self, X, y)
-        self.check_parameters()
         params = self._fit_settings(math.inf, "shuffle")
         generator = np.random.default_rng(self.random_state)
         theta, projections = self._start(generator, self.n_features_in_)
@@ -157,6 +159,14 @@ class DPLLMClassifier(LocallyLinearMaps):
     noise_multiplier_: float
     figures_: dict[str, float]
 
+    kinds = MappingProxyType({
+        **LocallyLinearMaps.kinds, "epsilon": OrNone(EPSILON),
+        "delta": Both(INSIDE, Number(1e-14, 1)),
+        "clip_norm": MODERATE, "noise_multiplier": OrNone(MODERATE),
+        "accountant": OneOf(tuple(ACCOUNTANTS)), "sampling": OneOf(SAMPLINGS),
+        "domain": OrNone(DOMAIN),
+    })  # fmt: skip
+
     def __init__(
         self,
         epsilon: float | None = 1.0,
@@ -194,10 +204,10 @@ class DPLLMClassifier(LocallyLinearMaps):
         self.sampling = sampling
         self.domain = domain
 
+    @fitting
     def fit(self, X: Any, y: Any) -> DPLLMClassifier:
         """Fit to numeric X (n, D) and labels y (n,)."""
         private, rows = read_numeric_rows(self, X, y, self.domain)
-        self.check_parameters()
         return self._train(private, rows)
 
     def _train(self, private: Private[NumericRows], rows: int) -> DPLLMClassifier:
@@ -218,11 +228,12 @@ class DPLLMClassifier(LocallyLinearMaps):
         How often a row is sampled depends on their number, which is public, and on nothing else
         about them.
         """
-        self.check_parameters()
-        planned = clone(self)
+        rows = Integer(1)("rows", rows)
+        with plain_parameters(self):
+            planned = clone(self)
         params = planned._calibrate(rows)
         enter_planned(
-            params, rows, planned._noise, planned.ledger_, self.random_state, self._observed
+            params, rows, planned._noise, planned.ledger_, planned.random_state, self._observed
         )
         return planned.ledger_
 
@@ -269,23 +280,6 @@ class DPLLMClassifier(LocallyLinearMaps):
             gaps=[SHUFFLED] if self.sampling == "shuffle" else [],
         )
 
-    def check_parameters(self) -> None:
-        """Raise ValueError on parameters out of range."""
-        super().check_parameters()
-        positive = {
-            "epsilon": self.epsilon,
-            "noise_multiplier": self.noise_multiplier,
-            "clip_norm": self.clip_norm,
-        }
-        for name, value in positive.items():
-            if value is None and name != "clip_norm":
-                continue
-            check_number(name, value, 0.0)
-            if value == 0:
-                raise ValueError(f"{name} must be above 0, got 0")
+    def _check_together(self) -> None:
         if self.epsilon is None and self.noise_multiplier is None:
             raise ValueError("give epsilon, noise_multiplier or both; both are None")
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must lie strictly between 0 and 1, got {self.delta!r}")
-        check_choice("accountant", self.accountant, tuple(ACCOUNTANTS))
-        check_choice("sampling", self.sampling, SAMPLINGS)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from dprepro.estimators.inputs import checked, forget_fit
+from dprepro.estimators.inputs import checked
 from dprepro.llm.maps import LARGEST_INPUT
 
 
@@ -49,7 +49,6 @@ def numeric_rows(model: Any, X: Any, y: Any, known: Sequence[Any] | None = None)
     ValueError
         On missing or infinite values, fewer than two classes, or labels other than those known.
     """
-    forget_fit(model)
     X, y = checked(model, X, y, dtype=np.float32, ensure_min_samples=2)
     check_classification_targets(y)
     model.classes_ = np.unique(y) if known is None else _known_classes(y, known)

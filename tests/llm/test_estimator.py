@@ -265,12 +265,12 @@ def test_two_classes_have_one_score_and_two_probabilities():
     ("params", "message"),
     [
         ({"epsilon": None}, "both are None"),
-        ({"epsilon": 0.0}, "epsilon must be above 0"),
+        ({"epsilon": 0.0}, "epsilon must be positive and finite"),
         ({"delta": 1.0}, "delta must lie strictly between 0 and 1"),
         ({"sampling": "poison"}, "sampling must be one of 'poisson', 'shuffle', got 'poison'"),
         ({"accountant": "rdp"}, "accountant must be one of 'pld', 'moments', got 'rdp'"),
         ({"n_projected": 0}, "n_projected must be an integer of at least 1"),
-        ({"clip_norm": None}, "clip_norm must be a finite number"),
+        ({"clip_norm": None}, "clip_norm must be a number from 1e-15"),
         ({"decay": 1.5}, "decay must be a number above 0 and at most 1"),
     ],
 )

@@ -64,6 +64,8 @@ ALLOWED = {
     "dprepro.methods.fields": {"getattr(..., name)"},
     # What a fit found, to forget it: it has no way into `Private`, which has no such attributes.
     "dprepro.estimators.inputs": {"vars", "delattr(..., name)"},
+    # The parameters of an estimator, by the names that its class declares.
+    "dprepro.estimators.validation": {"vars"},
     # Fields of dataclasses of results and audits, without rows.
     "dprepro.experiment.record": {"vars"},
     "dprepro.audit.cases.dp_ebm_plus": {"vars"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from dprepro.baselines.ada_ssp.curator import TARGET_WEIGHT, Moments, MomentsCur
 from dprepro.baselines.unit_rows import UNIT, UnitRows
 from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import read_frame, read_training_rows, resolve_domain_of
-from dprepro.estimators.validation import check_integer, check_number
-from dprepro.privacy.gdp import check_epsilon_delta
+from dprepro.estimators.validation import DOMAIN, SEED, Parametrised, fitting, plain
+from dprepro.plain import DELTA, EPSILON, Integer, Number, OrNone
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import ADD_REMOVE
 
@@ -25,7 +26,7 @@ _GRID = 2.0**-16
 """Coefficients are rounded to it: what linear algebra adds on other processors is far smaller."""
 
 
-class AdaSSPRegressor(RegressorMixin, BaseEstimator):
+class AdaSSPRegressor(Parametrised, RegressorMixin, BaseEstimator):
     """Linear regression from sufficient statistics with an adaptive penalty (Wang 2018).
 
     Rows x have a norm of at most 1 and targets t lie in [-1, 1] by the public domain (`UnitRows`).
@@ -79,6 +80,11 @@ class AdaSSPRegressor(RegressorMixin, BaseEstimator):
     domain_: Domain
     ledger_: Ledger
 
+    kinds = MappingProxyType({
+        "epsilon": EPSILON, "delta": DELTA, "knots": Integer(2), "strength": Number(0),
+        "domain": OrNone(DOMAIN), "random_state": SEED,
+    })  # fmt: skip
+
     def __init__(
         self,
         *,
@@ -96,10 +102,10 @@ class AdaSSPRegressor(RegressorMixin, BaseEstimator):
         self.domain = domain
         self.random_state = random_state
 
+    @fitting
     def fit(self, X: Any, y: Any) -> AdaSSPRegressor:
         """Fit to X (n, K) and targets y (n,)."""
         rows = read_training_rows(self, X, y, self.domain, "regression")
-        self.check_parameters()
         self.domain_ = domain = resolve_domain_of(self, rows, "regression")
         lower, upper = (float(bound) for bound in domain.target)
         if not (lower < upper and math.isfinite(upper - lower)):
@@ -121,7 +127,7 @@ class AdaSSPRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         frame = read_frame(self, X, reset=False)
         lower, upper = (float(bound) for bound in self.domain_.target)
-        scores = UnitRows(self.domain_, self.knots).scores(frame, self.coef_)
+        scores = UnitRows(self.domain_, plain(self, "knots")).scores(frame, self.coef_)
         return (lower + upper + (upper - lower) * np.clip(scores, -1.0, 1.0)) / 2
 
     def _open_ledger(self, domain: Domain) -> Ledger:
@@ -135,12 +141,6 @@ class AdaSSPRegressor(RegressorMixin, BaseEstimator):
                 "that two rows at least are there",
             ],
         )
-
-    def check_parameters(self) -> None:
-        """Raise ValueError on parameters out of range."""
-        check_epsilon_delta(self.epsilon, self.delta)
-        check_integer("knots", self.knots, 2)
-        check_number("strength", self.strength, 0)
 
 
 def unpacked(moments: np.ndarray, columns: int) -> tuple[np.ndarray, np.ndarray]:

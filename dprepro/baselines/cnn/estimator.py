@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from dprepro.errors import DpreproError
-from dprepro.estimators.inputs import checked, forget_fit
-from dprepro.estimators.validation import check_integer, check_number
+from dprepro.estimators.inputs import checked
+from dprepro.estimators.validation import Parametrised, fitting, plain
+from dprepro.plain import MODERATE, Integer, Number, OrNone
 
 FILTER = 5
 CHANNELS = (20, 50)
@@ -32,7 +34,7 @@ LEAST_SIDE = 16
 _ROWS = 1000
 
 
-class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):
+class ConvolutionalNetwork(Parametrised, ClassifierMixin, BaseEstimator):
     """Two convolutions, a hidden layer and a softmax, by stochastic gradient descent. Not private.
 
     The defaults of `epochs`, `batch_size`, `learning_rate` and `momentum` are those of PyTorch's
@@ -70,6 +72,12 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):
     n_features_in_: int
     network_: Any
 
+    kinds = MappingProxyType({
+        "epochs": Integer(1), "batch_size": Integer(1), "learning_rate": Number(0, 1e15, "[]"),
+        "momentum": Number(0, 1e15, "[]"), "centre": Number(-1e15, 1e15, "[]"),
+        "spread": MODERATE, "random_state": OrNone(Integer(0, 2**64 - 1)),
+    })  # fmt: skip
+
     def __init__(
         self,
         *,
@@ -89,11 +97,10 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):
         self.spread = spread
         self.random_state = random_state
 
+    @fitting
     def fit(self, X: Any, y: Any) -> ConvolutionalNetwork:
         """Fit to images X (n, side * side), row by row, and labels y (n,)."""
-        forget_fit(self)
         X, y = checked(self, X, y, dtype=np.float32, ensure_min_samples=2)
-        self.check_parameters()
         self._side()
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -111,7 +118,7 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):
         if self.random_state is None:
             generator.seed()
         else:
-            generator.manual_seed(int(self.random_state))
+            generator.manual_seed(self.random_state)
         network = self._start(torch, generator.initial_seed())
         optimiser = torch.optim.SGD(
             network.parameters(), lr=self.learning_rate, momentum=self.momentum
@@ -155,7 +162,7 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):
 
     def _images(self, torch: Any, X: np.ndarray) -> Any:
         side = self._side()
-        pixels = (X - np.float32(self.centre)) / np.float32(self.spread)
+        pixels = (X - np.float32(plain(self, "centre"))) / np.float32(plain(self, "spread"))
         images = torch.from_numpy(pixels).reshape(-1, 1, side, side)
         return images.contiguous(memory_format=torch.channels_last)
 
@@ -167,17 +174,6 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):
                 f"or more, one column a pixel, got {self.n_features_in_} columns"
             )
         return side
-
-    def check_parameters(self) -> None:
-        """Raise ValueError on parameters out of range."""
-        check_integer("epochs", self.epochs, 1)
-        check_integer("batch_size", self.batch_size, 1)
-        check_number("learning_rate", self.learning_rate, 0)
-        check_number("momentum", self.momentum, 0)
-        check_number("centre", self.centre, -math.inf)
-        check_number("spread", self.spread, 0)
-        if self.spread == 0:
-            raise ValueError("spread must be above 0, got 0")
 
 
 @contextmanager

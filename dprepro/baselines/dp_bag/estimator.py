@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from dprepro.baselines.dp_bag.learner import encode, learn
 from dprepro.data.domain import Domain
 from dprepro.data.drawing import draw_features
 from dprepro.estimators.inputs import read_frame, read_training_rows, resolve_domain_of
-from dprepro.estimators.validation import check_choice, check_integer, check_number
+from dprepro.estimators.validation import DOMAIN, SEED, Parametrised, fitting, plain_parameters
+from dprepro.plain import DELTA, EPSILON, MODERATE, Integer, OneOf, OrNone
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.voting import affordable_votes
@@ -24,7 +26,7 @@ _UNKNOWN = ("bounds and categories of all features", "which features have missin
 """What a fit without a domain will read, in words, before its rows are there."""
 
 
-class DPBagClassifier(ClassifierMixin, BaseEstimator):
+class DPBagClassifier(Parametrised, ClassifierMixin, BaseEstimator):
     """Differentially private bagging (Jordon, Yoon, van der Schaar 2019).
 
     Each of `partitions` random partitions cuts the rows into `teachers` equal parts, and a logistic
@@ -79,6 +81,12 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
     domain_: Domain
     ledger_: Ledger
 
+    kinds = MappingProxyType({
+        "teachers": Integer(1), "partitions": Integer(1), "rate": OrNone(MODERATE),
+        "inputs": OneOf(INPUTS), "limit": Integer(1), "epsilon": EPSILON, "delta": DELTA,
+        "domain": OrNone(DOMAIN), "random_state": SEED,
+    })  # fmt: skip
+
     def __init__(
         self,
         *,
@@ -102,13 +110,13 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
         self.domain = domain
         self.random_state = random_state
 
+    @fitting
     def fit(self, X: Any, y: Any) -> DPBagClassifier:
         """Fit to X (n, K) and y (n,), the domain's labels or their codes.
 
         Without a public domain both labels have to occur.
         """
         rows = read_training_rows(self, X, y, self.domain, "binary")
-        self.check_parameters()
         self.domain_ = domain = resolve_domain_of(self, rows, "binary")
         ledger = self._open_ledger(domain)
         curator = BagCurator(rows, domain, ledger, self.random_state)
@@ -129,11 +137,12 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
 
         Without a domain it says what the fit will read, but not of which features.
         """
-        self.check_parameters()
-        ledger = self._open_ledger(self.domain)
-        plan_votes(
-            self._rate, self._labels(rows), ledger, self.random_state, _observed(self.domain)
-        )
+        rows = Integer(1)("rows", rows)
+        with plain_parameters(self):
+            ledger = self._open_ledger(self.domain)
+            plan_votes(
+                self._rate, self._labels(rows), ledger, self.random_state, _observed(self.domain)
+            )
         return ledger
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -189,15 +198,6 @@ class DPBagClassifier(ClassifierMixin, BaseEstimator):
     def _aside(self, rows: int) -> int:
         """Return how many rows teach nobody."""
         return rows // 2 if self.inputs == "rows" else 0
-
-    def check_parameters(self) -> None:
-        """Raise ValueError on parameters out of range."""
-        check_integer("teachers", self.teachers, 1)
-        check_integer("partitions", self.partitions, 1)
-        check_choice("inputs", self.inputs, INPUTS)
-        check_integer("limit", self.limit, 1)
-        if self.rate is not None:
-            check_number("rate", self.rate, 0)
 
 
 def _observed(domain: Domain | None) -> tuple[str, ...]:

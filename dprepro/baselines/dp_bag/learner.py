@@ -22,7 +22,8 @@ def encode(frame: pd.DataFrame, domain: Domain) -> np.ndarray:
     Indicators, and numeric features scaled to [0, 1] by their bounds, as published.
     """
     norm = math.sqrt(len(domain.features) + 1)
-    return norm * UnitNormEncoder(domain).transform(frame)
+    named = frame.set_axis([feature.name for feature in domain.features], axis=1)
+    return norm * UnitNormEncoder(domain).transform(named)
 
 
 def learn(X: np.ndarray, codes: np.ndarray) -> LogisticRegression | DummyClassifier:

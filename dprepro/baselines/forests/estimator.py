@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ from dprepro.baselines.forests.curator import ForestCurator, LeafLabels, Unlabel
 from dprepro.data.domain import Domain
 from dprepro.data.encode import one_hot_bounds
 from dprepro.estimators.inputs import wrap_training_arrays
+from dprepro.estimators.validation import DOMAIN, SEED_OF_NUMPY, Parametrised, fitting
+from dprepro.plain import EPSILON, Integer
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import ZERO_OUT
 
 
-class DPRandomForest(DiffprivlibForest):
+class DPRandomForest(Parametrised, DiffprivlibForest):
     """diffprivlib's random forest with exact choices of its labels, and with a ledger.
 
     Splits are drawn at random within the bounds, without a look at the rows. Each row belongs to
@@ -34,7 +37,13 @@ class DPRandomForest(DiffprivlibForest):
         One permute-and-flip choice, and what epsilon does not cover.
     """
 
+    domain: Domain
     ledger_: Ledger
+
+    kinds = MappingProxyType({
+        "n_estimators": Integer(1), "epsilon": EPSILON, "max_depth": Integer(1),
+        "domain": DOMAIN, "random_state": SEED_OF_NUMPY,
+    })  # fmt: skip
 
     def __init__(
         self,
@@ -49,7 +58,7 @@ class DPRandomForest(DiffprivlibForest):
             n_estimators, epsilon=epsilon, max_depth=max_depth, random_state=random_state
         )
         self.estimator = UnlabelledTree()
-        self.domain = domain
+        self.domain = domain  # type: ignore[assignment]
 
     def _make_estimator(self, append: bool = True, random_state: Any = None) -> UnlabelledTree:
         # Given a generator, it would give the tree a seed to keep.
@@ -57,6 +66,7 @@ class DPRandomForest(DiffprivlibForest):
             append, random_state if self.random_state is not None else None
         )
 
+    @fitting
     def fit(self, X: np.ndarray, y: np.ndarray, sample_weight: None = None) -> DPRandomForest:
         """Fit to X, float64 (n, columns) as `OneHotEncoder` makes it, and labels y (n,).
 
@@ -65,8 +75,6 @@ class DPRandomForest(DiffprivlibForest):
         ValueError
             Without a domain: bounds and labels would be read from the rows.
         """
-        if self.domain is None:
-            raise ValueError("a private random forest needs a domain: pass domain=Domain(...)")
         self.bounds = one_hot_bounds(self.domain)
         self.classes = np.arange(len(self.domain.target))
         ledger = Ledger(

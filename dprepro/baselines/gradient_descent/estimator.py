@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ from dprepro.baselines.gradient_descent.curator import (
 from dprepro.baselines.unit_rows import UnitRows
 from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import read_frame, read_training_rows, resolve_domain_of
-from dprepro.estimators.validation import check_integer, check_number
+from dprepro.estimators.validation import DOMAIN, SEED, Parametrised, fitting, plain
+from dprepro.plain import DELTA, EPSILON, Integer, Number, OrNone
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import gdp_part
-from dprepro.privacy.gdp import check_epsilon_delta, mu_of
+from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import ADD_REMOVE
 
@@ -31,7 +33,7 @@ COUNT_SHARE = 0.01
 """Part of mu^2 for the number of rows; the steps share the rest evenly."""
 
 
-class DPGradientDescentClassifier(ClassifierMixin, BaseEstimator):
+class DPGradientDescentClassifier(Parametrised, ClassifierMixin, BaseEstimator):
     """Logistic regression whose weights follow noisy gradients of all rows (Song et al. 2013).
 
     Rows have a norm of at most 1 by the public domain (see `UnitRows`). From w = 0, each of T
@@ -85,6 +87,12 @@ class DPGradientDescentClassifier(ClassifierMixin, BaseEstimator):
     domain_: Domain
     ledger_: Ledger
 
+    kinds = MappingProxyType({
+        "epsilon": EPSILON, "delta": DELTA, "knots": Integer(2), "steps": Integer(1),
+        "progress": Number(0), "largest_rate": Number(0), "domain": OrNone(DOMAIN),
+        "random_state": SEED,
+    })  # fmt: skip
+
     def __init__(
         self,
         *,
@@ -106,10 +114,10 @@ class DPGradientDescentClassifier(ClassifierMixin, BaseEstimator):
         self.domain = domain
         self.random_state = random_state
 
+    @fitting
     def fit(self, X: Any, y: Any) -> DPGradientDescentClassifier:
         """Fit to X (n, K) and y (n,) with two distinct labels."""
         rows = read_training_rows(self, X, y, self.domain, "binary")
-        self.check_parameters()
         self.domain_ = domain = resolve_domain_of(self, rows, "binary")
         self.ledger_ = self._open_ledger(domain)
         curator = GradientCurator(rows, domain, self.knots, self.ledger_, self.random_state)
@@ -140,7 +148,7 @@ class DPGradientDescentClassifier(ClassifierMixin, BaseEstimator):
         """Return the log odds of the second class, float64 (n,)."""
         check_is_fitted(self)
         frame = read_frame(self, X, reset=False)
-        return UnitRows(self.domain_, self.knots).scores(frame, self.coef_)
+        return UnitRows(self.domain_, plain(self, "knots")).scores(frame, self.coef_)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of both classes, float64 (n, 2)."""
@@ -163,11 +171,3 @@ class DPGradientDescentClassifier(ClassifierMixin, BaseEstimator):
                 + ("" if domain.is_public else ", and both labels"),
             ],
         )
-
-    def check_parameters(self) -> None:
-        """Raise ValueError on parameters out of range."""
-        check_epsilon_delta(self.epsilon, self.delta)
-        check_integer("knots", self.knots, 2)
-        check_integer("steps", self.steps, 1)
-        check_number("progress", self.progress, 0)
-        check_number("largest_rate", self.largest_rate, 0)

@@ -5,6 +5,7 @@ public bounds, and predictions are clipped to the target's bounds, which is post
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,19 @@ from dprepro.baselines.linear_regression.scaling import scaled
 from dprepro.baselines.linear_regression.solving import trim_and_solve
 from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import checked, read_training_arrays
+from dprepro.estimators.validation import DOMAIN, SEED, Parametrised, fitting
+from dprepro.plain import EPSILON
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
-class _BoundedLinearRegression(RegressorMixin, BaseEstimator):
+class _BoundedLinearRegression(Parametrised, RegressorMixin, BaseEstimator):
     """A linear model of a target with known bounds, on columns in [-1, 1] that hold a constant."""
 
     domain: Domain
     coef_: np.ndarray
+
+    kinds = MappingProxyType({"domain": DOMAIN})
 
     def predict(self, X: Any) -> np.ndarray:
         """Return predictions (n,) in the target's unit, within the target's bounds."""
@@ -47,6 +52,7 @@ class PlainBoundedLinearRegression(_BoundedLinearRegression):
     def __init__(self, *, domain: Domain) -> None:
         self.domain = domain
 
+    @fitting
     def fit(self, X: Any, y: Any) -> PlainBoundedLinearRegression:
         """Fit to X, float64 (n, columns) within [-1, 1], and targets y (n,).
 
@@ -101,6 +107,8 @@ class DPLinearRegression(_BoundedLinearRegression):
     gram_: np.ndarray
     ledger_: Ledger
 
+    kinds = MappingProxyType({"epsilon": EPSILON, "domain": DOMAIN, "random_state": SEED})
+
     def __init__(
         self, *, epsilon: float = 1.0, domain: Domain, random_state: int | None = None
     ) -> None:
@@ -108,6 +116,7 @@ class DPLinearRegression(_BoundedLinearRegression):
         self.domain = domain
         self.random_state = random_state
 
+    @fitting
     def fit(self, X: Any, y: Any) -> DPLinearRegression:
         """Fit to X, float64 (n, columns) within [-1, 1], and targets y (n,).
 
@@ -121,8 +130,6 @@ class DPLinearRegression(_BoundedLinearRegression):
         """
         rows = read_training_arrays(self, X, y)
         bounds = self._bounds()
-        if not 0 < self.epsilon < np.inf:
-            raise ValueError(f"epsilon must be positive and finite, got {self.epsilon!r}")
         self.ledger_ = self._new_ledger()
         curator = LinearCurator(rows, bounds, self.ledger_, self.random_state, self.domain.observed)
         release = curator.products(Products(1.0, 1.0, bound=1.0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ from sklearn.preprocessing import StandardScaler
 from dprepro.baselines.logistic.curator import LARGEST_NORM, Coefficients, LogisticCurator
 from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import check_rows, wrap_training_arrays
+from dprepro.estimators.validation import DOMAIN, SEED_OF_NUMPY, Parametrised, fitting
+from dprepro.plain import EPSILON, MODERATE, POSITIVE, Integer, OrNone, flag
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
-class DPLogisticRegression(DiffprivlibLogisticRegression):
+class DPLogisticRegression(Parametrised, DiffprivlibLogisticRegression):
     """diffprivlib's logistic regression with a ledger.
 
     The library's proof needs rows of norm at most 1 and the optimum of the perturbed objective:
@@ -35,6 +38,12 @@ class DPLogisticRegression(DiffprivlibLogisticRegression):
 
     data_norm: Any
     ledger_: Ledger
+
+    kinds = MappingProxyType({
+        "epsilon": EPSILON, "data_norm": OrNone(MODERATE), "tol": POSITIVE, "C": POSITIVE,
+        "fit_intercept": flag, "max_iter": Integer(1), "domain": OrNone(DOMAIN),
+        "random_state": SEED_OF_NUMPY,
+    })  # fmt: skip
 
     def __init__(
         self,
@@ -54,10 +63,9 @@ class DPLogisticRegression(DiffprivlibLogisticRegression):
         )  # fmt: skip
         self.domain = domain
 
+    @fitting
     def fit(self, X: np.ndarray, y: np.ndarray, sample_weight: None = None) -> DPLogisticRegression:
         """Fit to X, float64 (n, columns), and binary y (n,)."""
-        # The ledger is made of the parameters, so they are checked before the library does it.
-        self._validate_params()
         self.accountant.check(self.epsilon, 0)
         ledger = self._new_ledger()
         observed = self.domain.observed if self.domain is not None else ()

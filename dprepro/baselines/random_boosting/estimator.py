@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,8 @@ from dprepro.baselines.random_boosting.settings import CANDIDATES, COMPOSITIONS,
 from dprepro.baselines.random_boosting.trees import Tree, sum_of_steps
 from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import read_frame, read_training_rows, resolve_domain_of
-from dprepro.estimators.validation import check_choice, check_integer, check_number, check_share
-from dprepro.privacy.gdp import check_epsilon_delta
+from dprepro.estimators.validation import DOMAIN, SEED, Parametrised, fitting
+from dprepro.plain import DELTA, EPSILON, SHARE, Integer, Number, OneOf, OrNone, flag
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import ADD_REMOVE
 
@@ -32,7 +33,7 @@ _ONE_PAID = "all, one paid"
 HISTOGRAMS = ("own", "all", _ONE_PAID)
 
 
-class DPRandomBoostingClassifier(ClassifierMixin, BaseEstimator):
+class DPRandomBoostingClassifier(Parametrised, ClassifierMixin, BaseEstimator):
     """Boosting of trees whose splits are random (Maddock et al. 2022, "TR").
 
     A split is a random candidate of a random feature, so only the leaves are asked for: sums of
@@ -112,6 +113,16 @@ class DPRandomBoostingClassifier(ClassifierMixin, BaseEstimator):
     values_: list[np.ndarray]
     _ranks: list[np.ndarray] | None
 
+    kinds = MappingProxyType({
+        "n_trees": Integer(1), "max_depth": Integer(1, _MOST_DEPTH), "additive": flag,
+        "full_cycles": flag, "update": OneOf(UPDATES), "batches": OrNone(Integer(1)),
+        "candidates": OneOf(CANDIDATES), "n_candidates": Integer(2, _MOST_CANDIDATES),
+        "sketch_rounds": Integer(1), "histograms": OneOf(HISTOGRAMS), "separate": flag,
+        "learning_rate": SHARE, "ridge": Number(0), "largest_value": Number(0),
+        "composition": OneOf(COMPOSITIONS), "delta_from_rows": flag, "from_ranks": flag,
+        "epsilon": EPSILON, "delta": DELTA, "domain": OrNone(DOMAIN), "random_state": SEED,
+    })  # fmt: skip
+
     def __init__(
         self,
         *,
@@ -159,10 +170,10 @@ class DPRandomBoostingClassifier(ClassifierMixin, BaseEstimator):
         self.domain = domain
         self.random_state = random_state
 
+    @fitting
     def fit(self, X: Any, y: Any) -> DPRandomBoostingClassifier:
         """Fit to X (n, K) and y (n,), the domain's labels or their codes."""
         rows = read_training_rows(self, X, y, self.domain, "binary")
-        self.check_parameters()
         self.domain_ = domain = resolve_domain_of(self, rows, "binary")
         assumed = ["bounds and categories"] if domain.is_public else []
         ledger = Ledger(self.epsilon, self.delta, ADD_REMOVE, assumed_public=[*assumed, "labels"])
@@ -251,22 +262,7 @@ class DPRandomBoostingClassifier(ClassifierMixin, BaseEstimator):
             self.largest_value,
         )
 
-    def check_parameters(self) -> None:
-        """Raise ValueError on parameters out of range."""
-        check_epsilon_delta(self.epsilon, self.delta)
-        check_integer("n_trees", self.n_trees, 1)
-        check_integer("max_depth", self.max_depth, 1, _MOST_DEPTH)
-        check_choice("update", self.update, UPDATES)
-        if self.batches is not None:
-            check_integer("batches", self.batches, 1)
-        check_choice("candidates", self.candidates, CANDIDATES)
-        check_integer("n_candidates", self.n_candidates, 2, _MOST_CANDIDATES)
-        check_integer("sketch_rounds", self.sketch_rounds, 1)
-        check_share("learning_rate", self.learning_rate)
-        check_number("ridge", self.ridge, 0)
-        check_number("largest_value", self.largest_value, 0)
-        check_choice("histograms", self.histograms, HISTOGRAMS)
-        check_choice("composition", self.composition, COMPOSITIONS)
+    def _check_together(self) -> None:
         if self.full_cycles and not self.additive:
             raise ValueError("full_cycles is for additive models: give additive=True, too")
 

@@ -5,6 +5,7 @@ Boosted Decision Trees" (CCS 2024), as their best models on Adult and Abalone ar
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ from dprepro.baselines.s_bdt.losses import UNIT, LogLoss, Loss, SquaredLoss
 from dprepro.baselines.s_bdt.trees import draw_tree
 from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import Rows, read_frame, read_training_rows, resolve_domain_of
-from dprepro.estimators.validation import check_integer, check_number, check_share
+from dprepro.estimators.validation import DOMAIN, SEED, Parametrised, fitting
+from dprepro.plain import DELTA, EPSILON, INSIDE, SHARE, Both, Integer, Number, OrNone, flag
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger
@@ -35,11 +37,11 @@ from dprepro.privacy.renyi import renyi_multiplier
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.subsampling import sampled_sigma
 
-_MOST_TREES, _LARGEST_BOUND = 10**6, 100
+_MOST_TREES, _BOUND = 10**6, Both(Number(0, 100, "(]"), Number(1e-9, 100, "[]"))
 """So that scores and sums of parts, in units, are far from 2^63."""
 
 
-class _SBDT(BaseEstimator):
+class _SBDT(Parametrised, BaseEstimator):
     """Parameters and training that the classifier and the regressor share."""
 
     domain_: Domain
@@ -47,6 +49,16 @@ class _SBDT(BaseEstimator):
     cells_: list[Cells]
     shapes_: list[np.ndarray]
     intercept_: float
+
+    kinds = MappingProxyType({
+        "n_trees": Integer(1, _MOST_TREES), "max_depth": Integer(1, 12), "learning_rate": SHARE,
+        "residual_bound": _BOUND, "curvature_bound": _BOUND, "denominator_share": INSIDE,
+        "sampling": SHARE, "ridge": Number(0), "leaf_bound": _BOUND,
+        "candidates": Integer(1, 1000), "border": OrNone(Number(0)), "constrained": flag,
+        "initial_share": Number(0, 1), "initial_bound": SHARE, "as_published": flag,
+        "settings_read_rows": flag, "epsilon": EPSILON, "delta": DELTA,
+        "domain": OrNone(DOMAIN), "random_state": SEED,
+    })  # fmt: skip
 
     def __init__(
         self,
@@ -180,23 +192,9 @@ class _SBDT(BaseEstimator):
         values = [shape[cells.encode(frame[name])] for shape, cells, name in parts]
         return np.sum(values, axis=0) + self.intercept_
 
-    def check_parameters(self) -> None:
-        """Raise ValueError on parameters out of range."""
-        check_integer("n_trees", self.n_trees, 1, _MOST_TREES)
-        check_integer("max_depth", self.max_depth, 1, 12)
-        check_integer("candidates", self.candidates, 1, 1000)
-        check_share("learning_rate", self.learning_rate)
-        _check_bound("residual_bound", self.residual_bound)
-        _check_bound("curvature_bound", self.curvature_bound)
-        _check_bound("leaf_bound", self.leaf_bound)
-        check_share("sampling", self.sampling)
-        _check_inside("denominator_share", self.denominator_share)
-        check_number("ridge", self.ridge, 0)
-        if self.border is not None:
-            check_number("border", self.border, 0)
-        if self.initial_share != 0:
-            _check_inside("initial_share", self.initial_share)
-            check_share("initial_bound", self.initial_bound)
+    def _check_together(self) -> None:
+        if self.initial_share:
+            INSIDE("initial_share", self.initial_share)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -204,18 +202,6 @@ class _SBDT(BaseEstimator):
         tags.input_tags.string = False
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _check_bound(name: str, value: Any) -> None:
-    check_number(name, value, 0)
-    if not 0 < value <= _LARGEST_BOUND:
-        raise ValueError(f"{name} must be above 0 and at most {_LARGEST_BOUND}, got {value!r}")
-
-
-def _check_inside(name: str, value: Any) -> None:
-    check_share(name, value)
-    if value == 1:
-        raise ValueError(f"{name} must be below 1, got {value!r}")
 
 
 class SBDTClassifier(ClassifierMixin, _SBDT):
@@ -300,10 +286,10 @@ class SBDTClassifier(ClassifierMixin, _SBDT):
 
     classes_: np.ndarray
 
+    @fitting
     def fit(self, X: Any, y: Any) -> SBDTClassifier:
         """Fit to X (n, K) and y (n,), the domain's labels or their codes."""
         rows = read_training_rows(self, X, y, self.domain, "binary")
-        self.check_parameters()
         self.domain_ = resolve_domain_of(self, rows, "binary")
         self._train(rows, LogLoss(), self.curvature_bound, None)
         return self
@@ -321,9 +307,7 @@ class SBDTClassifier(ClassifierMixin, _SBDT):
         """Return the likelier class of each row, (n,)."""
         return self.classes_[(self._scores(X) > 0).astype(int)]
 
-    def check_parameters(self) -> None:
-        """Raise ValueError on parameters out of range."""
-        super().check_parameters()
+    def _check_together(self) -> None:
         if self.initial_share != 0:
             raise ValueError("initial_share is for numbers, not for labels: leave it at 0")
 
@@ -340,10 +324,10 @@ class SBDTRegressor(RegressorMixin, _SBDT):
     number of rows, whose noise is whole in the authors' code, too.
     """
 
+    @fitting
     def fit(self, X: Any, y: Any) -> SBDTRegressor:
         """Fit to X (n, K) and targets y (n,)."""
         rows = read_training_rows(self, X, y, self.domain, "regression")
-        self.check_parameters()
         self.domain_ = resolve_domain_of(self, rows, "regression")
         low, high = map(float, self.domain_.target)
         self._train(rows, SquaredLoss(), 1.0, (low, high))

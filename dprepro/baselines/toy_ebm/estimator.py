@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Real
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,18 +21,24 @@ from dprepro.baselines.toy_ebm.curator import (
     ToyCurator,
 )
 from dprepro.estimators.inputs import Rows, read_frame, read_training_rows
-from dprepro.estimators.validation import check_integer
+from dprepro.estimators.validation import SEED, Parametrised, fitting
+from dprepro.plain import DELTA, EPSILON, SHARE, Integer, flag
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.sensitivity import ZERO_OUT
 
 
-class _ToyDPEBM(BaseEstimator):
+class _ToyDPEBM(Parametrised, BaseEstimator):
     """Parameters and training that the classifier and the regressor share."""
 
     bins_: list[ToyBins]
     shapes_: list[np.ndarray]
     ledger_: Ledger
+
+    kinds = MappingProxyType({
+        "epsilon": EPSILON, "delta": DELTA, "max_bins": Integer(2), "n_epochs": Integer(1),
+        "learning_rate": SHARE, "sigmoid": flag, "random_state": SEED,
+    })  # fmt: skip
 
     def __init__(
         self,
@@ -56,7 +61,6 @@ class _ToyDPEBM(BaseEstimator):
 
     def _train(self, rows: Private[Rows]) -> None:
         """Boost on the residuals, feature after feature."""
-        self.check_parameters()
         self.ledger_ = Ledger(
             self.epsilon, self.delta, ZERO_OUT, unpaid=list(UNPAID), gaps=list(GAPS)
         )
@@ -78,19 +82,6 @@ class _ToyDPEBM(BaseEstimator):
         frame = read_frame(self, X, reset=False)
         parts = zip(self.shapes_, self.bins_, frame.columns, strict=True)
         return np.sum([shape[b.encode(frame[name])] for shape, b, name in parts], axis=0)
-
-    def check_parameters(self) -> None:
-        """Raise ValueError on parameters out of range."""
-        if not (isinstance(self.epsilon, Real) and 0 < float(self.epsilon) < math.inf):
-            raise ValueError(f"epsilon must be positive and finite, got {self.epsilon!r}")
-        if not (isinstance(self.delta, Real) and 0 < float(self.delta) < 1):
-            raise ValueError(f"delta must lie strictly between 0 and 1, got {self.delta!r}")
-        if not (isinstance(self.learning_rate, Real) and 0 < float(self.learning_rate) <= 1):
-            raise ValueError(
-                f"learning_rate must be above 0 and at most 1, got {self.learning_rate!r}"
-            )
-        check_integer("max_bins", self.max_bins, 2)
-        check_integer("n_epochs", self.n_epochs, 1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -139,6 +130,7 @@ class ToyDPEBMClassifier(ClassifierMixin, _ToyDPEBM):
 
     classes_: np.ndarray
 
+    @fitting
     def fit(self, X: Any, y: Any) -> ToyDPEBMClassifier:
         """Fit to X (n, K) and y (n,) with two distinct labels."""
         self._train(read_training_rows(self, X, y, None, "binary"))
@@ -177,6 +169,7 @@ class ToyDPEBMRegressor(RegressorMixin, _ToyDPEBM):
     that is what the report prints for Parkinson. Without, they are the sum of the functions.
     """
 
+    @fitting
     def fit(self, X: Any, y: Any) -> ToyDPEBMRegressor:
         """Fit to X (n, K) and targets y (n,)."""
         self._train(read_training_rows(self, X, y, None, "regression"))

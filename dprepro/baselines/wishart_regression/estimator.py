@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,13 @@ from dprepro.baselines.wishart_regression.curator import (
 )
 from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import checked, read_training_arrays
+from dprepro.estimators.validation import DOMAIN, SEED, Parametrised, fitting
+from dprepro.plain import EPSILON, OrNone
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
-class WishartLinearRegression(RegressorMixin, BaseEstimator):
+class WishartLinearRegression(Parametrised, RegressorMixin, BaseEstimator):
     """Least squares on noisy second moments, as diffprivlib up to 0.3 did it with its defaults.
 
     With K columns, e = epsilon / (K + 1) and all bounds read from the rows:
@@ -53,6 +56,8 @@ class WishartLinearRegression(RegressorMixin, BaseEstimator):
     intercept_: float
     ledger_: Ledger
 
+    kinds = MappingProxyType({"epsilon": EPSILON, "domain": OrNone(DOMAIN), "random_state": SEED})
+
     def __init__(
         self,
         *,
@@ -64,6 +69,7 @@ class WishartLinearRegression(RegressorMixin, BaseEstimator):
         self.domain = domain
         self.random_state = random_state
 
+    @fitting
     def fit(self, X: Any, y: Any) -> WishartLinearRegression:
         """Fit to X, float64 (n, K), and targets y (n,).
 

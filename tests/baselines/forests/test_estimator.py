@@ -68,7 +68,7 @@ def test_it_takes_bounds_from_the_domain_and_asks_for_one():
     assert rows.shape[1] == OneHotEncoder(domain).transform(example).shape[1]
     forest = DPRandomForest(2, domain=domain, random_state=0).fit(rows, np.tile([0, 1], 20))
     assert np.isin(forest.predict(rows), [0, 1]).all()
-    with pytest.raises(ValueError, match="needs a domain"):
+    with pytest.raises(ValueError, match="domain must be a Domain"):
         DPRandomForest().fit(rows, np.tile([0, 1], 20))
 
 

@@ -116,7 +116,7 @@ def test_the_sigmoid_is_on_what_is_predicted(sigmoid):
     [
         ({"epsilon": 0}, "epsilon must be positive"),
         ({"delta": 0.0}, "delta must lie strictly"),
-        ({"learning_rate": 2}, "learning_rate must be above 0"),
+        ({"learning_rate": 2}, "learning_rate must be a number above 0"),
         ({"max_bins": 1}, "max_bins must be an integer of at least 2"),
         ({"n_epochs": 0}, "n_epochs must be an integer of at least 1"),
     ],

@@ -80,7 +80,7 @@ def test_the_means_and_the_moments_together_overspend():
 
 @pytest.mark.parametrize("epsilon", [0, -1, np.inf, np.nan])
 def test_an_impossible_budget_is_refused(epsilon):
-    with pytest.raises(ValueError, match="positive, finite"):
+    with pytest.raises(ValueError, match="positive and finite"):
         WishartLinearRegression(epsilon=epsilon).fit(*rows(50))
 
 
