@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from dprepro.additive.bins import FeatureBins
 from dprepro.additive.checking import checked_record, parse_strictly
@@ -39,8 +41,11 @@ from dprepro.durable import appearing_complete
 from dprepro.errors import DpreproError
 from dprepro.estimators.contract import classes_of, has_named_columns, ledger_of
 from dprepro.files import MEBIBYTE, NoFileError, read_text
+from dprepro.plain import Instance, OrNone, refusal
+from dprepro.plain import path as plain_path
 
 MAX_BYTES = 16 * MEBIBYTE
+_SAVED = "a fitted model of DP-EBM, DP-EBM+ or EBM, or one that was loaded"
 
 
 class _Loaded(AdditiveModel):
@@ -53,6 +58,7 @@ class _Loaded(AdditiveModel):
     """
 
     origin_: dict[str, Any]
+    _column_names: list[str]
 
     def fit(self, X: Any, y: Any) -> Any:
         """Raise `DpreproError`: the file says nothing about how to train."""
@@ -67,7 +73,9 @@ class LoadedRegressor(_Loaded, AdditiveRegressor):
     """A regressor from a file."""
 
 
-def save_model(model: AdditiveModel, path: Path, origin: Mapping[str, Any] | None = None) -> None:
+def save_model(
+    model: AdditiveModel, path: str | Path, origin: Mapping[str, Any] | None = None
+) -> None:
     """Write a fitted model with its edits and its ledger to `path`, which appears complete.
 
     Parameters
@@ -80,6 +88,8 @@ def save_model(model: AdditiveModel, path: Path, origin: Mapping[str, Any] | Non
     ------
     DpreproError
         If the model holds what a file cannot, or the file cannot be written.
+    ValueError
+        If a parameter is of another type, or the model is not fitted.
 
     Examples
     --------
@@ -96,13 +106,15 @@ def save_model(model: AdditiveModel, path: Path, origin: Mapping[str, Any] | Non
     >>> bool((loaded.predict(X) == model.predict(X)).all())
     True
     """
-    values = model_to_json(model, origin)
+    path = plain_path("path", path)
+    check_is_fitted(Instance(AdditiveModel, _SAVED)("model", model))
+    values = model_to_json(model, OrNone(_json_values)("origin", origin))
     checked_record(values, f"cannot save {path}")
     with appearing_complete(path) as unfinished:
         unfinished.write_text(file_text(values), encoding="utf-8")
 
 
-def load_model(path: Path) -> LoadedClassifier | LoadedRegressor:
+def load_model(path: str | Path) -> LoadedClassifier | LoadedRegressor:
     """Return the model in a file that `save_model` wrote.
 
     Raises
@@ -110,11 +122,14 @@ def load_model(path: Path) -> LoadedClassifier | LoadedRegressor:
     DpreproError
         If the file cannot be read, is not such a file or of another version, or if any field is
         missing, unknown, of the wrong type, not finite, or does not fit the rest.
+    ValueError
+        If `path` is no path.
 
     Examples
     --------
     See `save_model`.
     """
+    path = plain_path("path", path)
     if os.path.isdir(path):  # noqa: PTH112 - no name is too long for it
         raise DpreproError(f"{path}: it is a folder. Name a model file in it, such as model.json")
     try:
@@ -125,6 +140,17 @@ def load_model(path: Path) -> LoadedClassifier | LoadedRegressor:
             "--output FILE` write one"
         ) from error
     return model_from_json(parse_strictly(text, path), str(path))
+
+
+def _json_values(name: str, given: object) -> dict[str, Any]:
+    """Return a mapping of texts to JSON values, in which scalars of NumPy are numbers."""
+    if isinstance(given, Mapping) and all(isinstance(key, str) for key in given):
+        with suppress(TypeError, ValueError):
+            values: dict[str, Any] = json.loads(
+                json.dumps(dict(given), default=np.generic.item, allow_nan=False)
+            )
+            return values
+    raise refusal(name, "a mapping of texts to JSON values", given)
 
 
 def file_text(values: Any) -> str:
@@ -242,7 +268,9 @@ def model_from_json(values: Any, where: str = "model") -> LoadedClassifier | Loa
     record = checked_record(values, where)
     model = LoadedRegressor() if record.task == "regression" else LoadedClassifier()
     if record.classes is not None:
-        model.classes_ = np.array(record.classes)
+        # An array of texts drops a NUL at the end.
+        ends_in_nul = any(str(label).endswith("\0") for label in record.classes)
+        model.classes_ = np.array(record.classes, dtype=object if ends_in_nul else None)
     model.target_name_ = record.target
     if record.labels is not None:
         model.labels_ = (record.labels[0], record.labels[1])
@@ -256,6 +284,7 @@ def model_from_json(values: Any, where: str = "model") -> LoadedClassifier | Loa
     model.bins_ = [_bins(feature) for feature in record.features]
     _read_numbers(model, record)
     model.n_features_in_ = len(record.features)
+    model._column_names = [feature.name for feature in record.features]
     if record.named_columns:
         model.feature_names_in_ = np.array([f.name for f in record.features], dtype=object)
     if record.ledger is not None:
