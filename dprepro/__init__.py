@@ -82,6 +82,9 @@ def __getattr__(name: str) -> Any:
     """Import a public name on its first use."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from dprepro.memory import settle
+
+    settle()
     value = getattr(importlib.import_module(_MODULES[name]), name)
     globals()[name] = value
     return value

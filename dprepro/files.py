@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from dprepro.errors import DpreproError
 
@@ -51,8 +52,7 @@ def read_bytes(path: Path, most: int) -> bytes:
                     "you can copy what comes from it"
                 )
             with os.fdopen(number, "rb", closefd=False) as file:
-                # Files of the kernel have the size 0, whatever is in them.
-                data = file.read(most + 1) if found.st_size <= most else None
+                data = _read(file, found.st_size, most) if found.st_size <= most else None
         finally:
             os.close(number)
     except FileNotFoundError as error:
@@ -64,6 +64,16 @@ def read_bytes(path: Path, most: int) -> bytes:
             f"{path}: larger than a file of its kind can be ({most // MEBIBYTE} MiB)"
         )
     return data
+
+
+def _read(file: BinaryIO, size: int, most: int) -> bytes:
+    """Return at most one byte more than `most`; no more memory is taken than there is to read."""
+    parts, left = [], most + 1
+    # Files of the kernel have the size 0, whatever is in them.
+    while left and (part := file.read(min(left, max(size, MEBIBYTE) + 1))):
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
 
 
 def read_text(path: Path, most: int) -> str:

@@ -17,6 +17,7 @@ from dprepro import __version__
 from dprepro.cli.completing import complete_names
 from dprepro.cli.streams import Streams, say
 from dprepro.errors import DEBUG_VARIABLE, DpreproError, DpreproWarning, publishable
+from dprepro.memory import require, settle
 from dprepro.text import visible
 
 app = typer.Typer(
@@ -43,7 +44,8 @@ def _root(
         False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:
-    pass
+    require()
+    settle()
 
 
 def _add_commands() -> None:

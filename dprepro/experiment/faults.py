@@ -29,6 +29,10 @@ _OWN_SIGNALS = {
 """What code does to its own process: these deaths are results."""
 
 _NO_THREAD = {"can't start new thread", "can't allocate lock", "can't allocate read lock"}
+_NO_LIBRARY = re.compile(
+    r"failed to map segment|[Cc]annot allocate memory|cannot create shared object descriptor"
+)
+"""What the system says of a shared library that it had no memory to load."""
 _NO_PATH = re.compile(rf"os\.PathLike.*, not {type(Path()).__name__}$")
 """What Python says of a path that it had no memory to look into."""
 _ERROR = re.compile(r"(?:  .*\n)*([A-Za-z_][\w.]*)(?:: (?:\[Errno (\d+)\])?(.*))?")
@@ -49,6 +53,8 @@ def machine_fault(error: BaseException) -> str:
             return "there was not enough memory (MemoryError); fewer --jobs need less"
         if type(cause) is TypeError and _NO_PATH.search(str(cause)):
             return "there was not enough memory (for a path's name); fewer --jobs need less"
+        if isinstance(cause, (ImportError, OSError)) and _NO_LIBRARY.search(str(cause)):
+            return "there was not enough memory (for a library); fewer --jobs need less"
         if isinstance(cause, OSError) and cause.errno in _REFUSED:
             return f"the operating system refused ({os.strerror(cause.errno)})"
         if type(cause) is RuntimeError and str(cause) in _NO_THREAD:

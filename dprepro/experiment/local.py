@@ -24,21 +24,13 @@ from dprepro.experiment.executors import (
 )
 from dprepro.experiment.faults import is_stopped, machine_fault, told_fault, was_killed
 from dprepro.experiment.safe_path import keep_working_directory_out
+from dprepro.memory import THREAD_VARIABLES, settle
 from dprepro.threads import granted
 
 # Seconds between two looks at a call that runs.
 _LOOK = 0.5
 # Seconds to wait before a worker is started again that the machine refused.
 _PAUSES = (0.5, 2.0)
-
-_THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
 
 
 class LocalExecutor:
@@ -220,7 +212,7 @@ class _LocalSlot(Slot):
             timeout=self._idle_limit,
             initializer=_prepare_worker,
             initargs=(os.getpid(),),
-            env=dict.fromkeys(_THREAD_VARIABLES, "1"),
+            env=dict.fromkeys(THREAD_VARIABLES, "1"),
         )
         with self._lock:
             self._pool = pool
@@ -295,6 +287,7 @@ def _with_threads(threads: int, fn: Callable[..., Any], *args: Any) -> Any:
 
 
 def _prepare_worker(parent: int) -> None:
+    settle()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
 
