@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import math
 import tokenize
 import warnings
-import zipfile
-import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,13 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from dprepro.data.card_parts import Format
+from dprepro.data.packed import ARCHIVE_FAULTS, PackedError, unzipped, zip_member
 from dprepro.errors import DpreproError
-
-GZIP = b"\x1f\x8b"
-"""How gzipped files begin."""
-# Of damaged archives, and of those that Python cannot read: zipfile raises NotImplementedError for
-# an unknown way of packing, and RuntimeError for an encrypted member.
-ARCHIVE_FAULTS = (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError)
 
 
 def read_svmlight(
@@ -53,10 +45,7 @@ def read_idx(
     data: bytes, settings: Format, kinds: Mapping[str, Any], missing: Collection[str] = ()
 ) -> pa.Table:
     """Return the bytes as uint8."""
-    try:
-        data = gzip.decompress(data) if data.startswith(GZIP) else data
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DpreproError(f"not a whole gzip file: {error}") from error
+    data = unzipped(data)
     dimensions = data[3] if data[:3] == b"\0\0\x08" and len(data) > 3 else 0
     start = 4 + 4 * dimensions
     if len(data) < start:
@@ -101,9 +90,10 @@ def _arrays_of_npz(data: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Return X and y, in the byte order of this machine."""
     fault = DpreproError("not valid npz: expected arrays of numbers X and y")
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            found = [_array(archive.read(f"{name}.npy")) for name in ("X", "y")]
-    except (ValueError, KeyError, EOFError, tokenize.TokenError, *ARCHIVE_FAULTS) as error:
+        found = [_array(zip_member(data, f"{name}.npy")) for name in ("X", "y")]
+    except PackedError:
+        raise
+    except (DpreproError, ValueError, EOFError, tokenize.TokenError, *ARCHIVE_FAULTS) as error:
         raise fault from error
     if found[0].dtype.kind not in "biuf" or found[1].dtype.kind not in "biufU":
         raise fault

@@ -1,12 +1,8 @@
-"""Bytes to tables: csv, ARFF, those of other modules here, and members of archives."""
+"""Bytes to tables: csv, ARFF, and those of other modules here."""
 
 from __future__ import annotations
 
-import gzip
 import io
-import tarfile
-import zipfile
-import zlib
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Literal
@@ -14,7 +10,7 @@ from typing import Literal
 import pyarrow as pa
 
 from dprepro.data.arff import parse_arff, read_sparse
-from dprepro.data.array_formats import ARCHIVE_FAULTS, GZIP, read_idx, read_npz, read_svmlight
+from dprepro.data.array_formats import read_idx, read_npz, read_svmlight
 from dprepro.data.card_parts import Format, FormatKind
 from dprepro.data.cells import CellError, Marks, Spelling, read_numbers
 from dprepro.data.decoding import BadRecordError
@@ -27,8 +23,9 @@ from dprepro.data.delimited import (
     line_of,
 )
 from dprepro.data.feature_names import one_line
+from dprepro.data.packed import GZIP, unzipped
 from dprepro.data.parquet_format import read_parquet
-from dprepro.errors import DpreproError, nearest
+from dprepro.errors import DpreproError
 
 ColumnKind = Literal["numeric", "text", "unused"]
 
@@ -80,45 +77,6 @@ def other_kind(start: bytes, kind: FormatKind) -> str | None:
     return None
 
 
-def extract_member(data: bytes, member: str) -> bytes:
-    """Return the bytes of one member of a zip or gzipped tar file.
-
-    Raises
-    ------
-    DpreproError
-        If `data` is not a whole archive or has no such member.
-    """
-    read = _tar_member if data.startswith(GZIP) else _zip_member
-    try:
-        return read(data, member)
-    except (tarfile.TarError, EOFError, *ARCHIVE_FAULTS) as error:
-        kind = "gzipped tar" if data.startswith(GZIP) else "zip"
-        raise DpreproError(f"not a whole {kind} file: {error}") from error
-
-
-def _zip_member(data: bytes, member: str) -> bytes:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        _require_member(member, archive.namelist())
-        return archive.read(member)
-
-
-def _tar_member(data: bytes, member: str) -> bytes:
-    with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
-        _require_member(member, archive.getnames())
-        content = archive.extractfile(member)
-        if content is None:
-            raise DpreproError(f"member {member!r} of the archive is no file")
-        return content.read()
-
-
-def _require_member(member: str, names: list[str]) -> None:
-    if member not in names:
-        raise DpreproError(
-            f"the archive has no member {member!r}{nearest(member, names) or '.'} "
-            f"It has: {', '.join(names[:10])}"
-        )
-
-
 def read_table(
     data: bytes, settings: Format, kinds: Mapping[str, ColumnKind], missing: Collection[str] = ()
 ) -> pa.Table:
@@ -156,22 +114,6 @@ def read_table(
     except pa.ArrowException as error:
         raise DpreproError(f"not valid {kind}: {parser_problem(error)}") from None
     return table.rename_columns([one_line(str(name)) for name in table.column_names])
-
-
-def unzipped(data: bytes) -> bytes:
-    """Return what a gzipped file holds; any other file as it is.
-
-    Raises
-    ------
-    DpreproError
-        If the file is not whole.
-    """
-    if not data.startswith(GZIP):
-        return data
-    try:
-        return gzip.decompress(data)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DpreproError(f"not a whole gzip file: {error}") from error
 
 
 def dialect_of(settings: Format) -> Dialect:

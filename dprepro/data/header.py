@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.parquet
 
 from dprepro.data.arff import parse_arff
-from dprepro.data.array_formats import GZIP
 from dprepro.data.card import Card
 from dprepro.data.card_parts import Source
 from dprepro.data.cleaning import repeated_names
 from dprepro.data.delimited import Records
 from dprepro.data.feature_names import one_line
 from dprepro.data.formats import dialect_of, other_kind, parser_problem
+from dprepro.data.packed import unzipped, unzipped_stream
 from dprepro.data.parquet_format import index_names
 from dprepro.data.places import find_file
 from dprepro.errors import DpreproError, nearest
@@ -113,10 +111,10 @@ def _names_of(part: Source, card: Card, data_dir: Path | None) -> list[str] | No
             opened.seek(0)
             if said := other_kind(start, settings.kind):
                 raise DpreproError(f"not valid {settings.kind}: {said}")
-            file = cast(BinaryIO, gzip.GzipFile(fileobj=opened) if start[:2] == GZIP else opened)
             if settings.kind == "csv":
+                file = unzipped_stream(opened)
                 return Records(file, dialect_of(settings), block_bytes=2**16).names
-            return parse_arff(file.read(), settings.encoding).names
+            return parse_arff(unzipped(opened.read()), settings.encoding).names
     except OSError as error:
         raise DpreproError(f"{path}: cannot be read: {error.strerror or error}") from error
     except DpreproError as error:

@@ -18,8 +18,9 @@ from dprepro.data.card import Card
 from dprepro.data.card_parts import Source, Synthetic
 from dprepro.data.cleaning import column_kinds
 from dprepro.data.columns import convert, holds
-from dprepro.data.formats import extract_member, line_of_row, read_table
+from dprepro.data.formats import line_of_row, read_table
 from dprepro.data.network import SourceError, download
+from dprepro.data.packed import extract_member
 from dprepro.data.places import cached_file, file_candidates, find_file
 from dprepro.data.synthetic import stand_in
 from dprepro.errors import DpreproError

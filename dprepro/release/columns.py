@@ -16,7 +16,8 @@ import pyarrow.parquet
 from dprepro.data.arff import parse_arff
 from dprepro.data.card_parts import MISSING_TEXTS, Format, FormatKind
 from dprepro.data.feature_names import MOST_FEATURES, one_line
-from dprepro.data.formats import ColumnKind, other_kind, parser_problem, read_table, unzipped
+from dprepro.data.formats import ColumnKind, other_kind, parser_problem, read_table
+from dprepro.data.packed import unzipped
 from dprepro.data.parquet_format import index_names
 from dprepro.errors import DpreproError
 from dprepro.release.forms import Form, form_of, present

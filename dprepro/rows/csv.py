@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dprepro.data.array_formats import GZIP
 from dprepro.data.card_parts import MISSING_TEXTS
 from dprepro.data.cells import BLANKS, PLAIN, CellError, Marks, Spelling, read_numbers
 from dprepro.data.decoding import BadRecordError
@@ -26,6 +25,7 @@ from dprepro.data.delimited import (
     line_of,
 )
 from dprepro.data.formats import other_kind
+from dprepro.data.packed import PackedError, unzipped_stream
 from dprepro.rows.fault import TableError
 from dprepro.rows.parquet import file_state
 
@@ -65,7 +65,7 @@ class CsvFile:
             if said := other_kind(raw.read(64), "csv"):
                 raise TableError(said)
             raw.seek(0)
-            self._names = Records(_unzipped(raw), settings.dialect, block_bytes=2**16).names
+            self._names = Records(unzipped_stream(raw), settings.dialect, block_bytes=2**16).names
         self.schema = pa.schema([(name, pa.string()) for name in self._names])
 
     def batches(self, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
@@ -86,7 +86,7 @@ class CsvFile:
         }
         before = 0
         with self._faults(), self._path.open("rb") as raw:
-            records = Records(_unzipped(raw), self._settings.dialect)
+            records = Records(unzipped_stream(raw), self._settings.dialect)
             for table in records.tables(types, self._marks.texts, use_threads=False):
                 self._read_so_far = raw.tell()
                 columns = [table[str(place)] for place in places]
@@ -96,7 +96,7 @@ class CsvFile:
     def line_of(self, row: int) -> int:
         """Return the line in which a row begins."""
         with self._faults(), self._path.open("rb") as raw:
-            return line_of(_unzipped(raw), self._settings.dialect, row)
+            return line_of(unzipped_stream(raw), self._settings.dialect, row)
 
     @property
     def known_rows(self) -> int | None:
@@ -138,17 +138,10 @@ class CsvFile:
         """Raise TableError for what is wrong with the file; the message has its name."""
         try:
             yield
-        except (TableError, BadRecordError) as error:
+        except (TableError, BadRecordError, PackedError) as error:
             raise TableError(f"{self._path.name}: {error}") from None
         except (EOFError, gzip.BadGzipFile, zlib.error):
             raise TableError(f"{self._path.name}: not a whole gzip file") from None
         except OSError as error:
             said = f"cannot be read: {error.strerror or type(error).__name__}"
             raise TableError(f"{self._path.name}: {said}") from None
-
-
-def _unzipped(raw: BinaryIO) -> BinaryIO:
-    """Return a stream of what a file holds, gzipped or not; it stands at its beginning."""
-    zipped = raw.read(len(GZIP)) == GZIP
-    raw.seek(0)
-    return cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if zipped else raw

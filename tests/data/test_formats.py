@@ -15,7 +15,8 @@ import pytest
 from dprepro.data.card_parts import Format
 from dprepro.data.cells import Marks, NotNumericError, read_numbers
 from dprepro.data.columns import holds
-from dprepro.data.formats import extract_member, read_table
+from dprepro.data.formats import read_table
+from dprepro.data.packed import extract_member
 from dprepro.errors import NUMBERS_LOOK, DpreproError
 
 MISSING = ["", "?", "NA"]
