@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from dprepro.compiled.sources import PACKAGE, digest, group_of, kernel_modules
+from dprepro.compiled.trusted import why_not
 from dprepro.durable import lock_open_file
 from dprepro.errors import DpreproError
 
@@ -56,6 +57,8 @@ def made(groups: Collection[str], announce: bool = False) -> dict[str, bytes]:
     """Return the content of the groups' bundles, compiled first where this machine has none."""
     version = digest()
     folder = _folder()
+    if reason := why_not(folder):
+        folder = _make_for_now(version, sorted(groups), folder, f"is not safe: {reason}")
     found = {group: _read(folder / _name(version, group)) for group in sorted(groups)}
     missing = [group for group, content in found.items() if content is None]
     if missing:
@@ -79,7 +82,9 @@ def sealed(content: bytes) -> bytes:
 
 
 def _read(path: Path) -> bytes | None:
-    """Return the content of a bundle, or None where there is none that is whole."""
+    """Return the content of a bundle, or None where there is none that is whole and safe."""
+    if why_not(path):
+        return None
     try:
         given = path.read_bytes()
     except OSError:
@@ -104,7 +109,7 @@ def _make(folder: Path, version: str, groups: list[str], announce: bool) -> dict
     from filelock import FileLock, Timeout
 
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(0o700, parents=True, exist_ok=True)
         with ExitStack() as locks:
             for group in groups:  # in the order of the alphabet: two processes never wait in a ring
                 locks.enter_context(FileLock(folder / f"{group}.lock", timeout=_LONGEST_WAIT))
@@ -122,25 +127,31 @@ def _make(folder: Path, version: str, groups: list[str], announce: bool) -> dict
         ) from None
     except (OSError, NotImplementedError) as error:
         # filelock raises NotImplementedError where the file system has no locks.
-        folder = _make_for_now(version, groups, folder, error)
+        folder = _make_for_now(version, groups, folder, f"cannot be written ({error})")
     return {group: _read(folder / _name(version, group)) for group in groups}
 
 
-def _make_for_now(version: str, groups: list[str], folder: Path, reason: Exception) -> Path:
+def _make_for_now(version: str, groups: list[str], folder: Path, reason: str) -> Path:
     _say(
-        f"the cache folder {folder} cannot be written ({reason}): compiling the kernels for this "
-        f"run only, about {_seconds(groups)} s; $DPREPRO_CACHE names another folder",
+        f"the cache folder {folder} {reason}: compiling the kernels for this run only, about "
+        f"{_seconds(groups)} s; $DPREPRO_CACHE names another folder",
         announce=True,
     )
     try:
         made = _temporary_folder()
         for path in folder.glob(f"{version}-*.bin"):  # of other groups, which are looked for there
             with contextlib.suppress(OSError):  # then it is compiled like the rest
-                shutil.copy(path, made)
+                if (content := _read(path)) is not None:
+                    (made / path.name).write_bytes(sealed(content))
+        if unsafe := why_not(made):
+            raise DpreproError(
+                f"no folder is safe for the compiled kernels: {folder} {reason}, and {unsafe}; "
+                "name one of your own in $DPREPRO_CACHE"
+            )
         _compile(made, version, groups)
     except OSError as error:
         raise DpreproError(
-            f"no folder can be written to for the compiled kernels, neither {folder} ({reason}) "
+            f"no folder can be written to for the compiled kernels, neither {folder} (it {reason}) "
             f"nor a temporary one ({error}); name one in $DPREPRO_CACHE"
         ) from None
     os.environ[FOLDER_VARIABLE] = str(made)  # for the processes that this one starts
@@ -202,6 +213,7 @@ def _compile_group(folder: Path, version: str, group: str) -> None:
     target = folder / _name(version, group)
     part = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     try:
+        part.touch(0o600)  # whatever the umask: what others may write is not read
         part.write_bytes(sealed(compiled))
         part.replace(target)
     finally:
