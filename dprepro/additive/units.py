@@ -15,6 +15,10 @@ import numpy as np
 _DIGITS = 30
 """Binary digits of the largest number; the rounding is at most 2^-30 of it."""
 
+_MORE_DIGITS = 53 - _DIGITS
+_COARSER = 16
+"""Binary digits that an intercept may have fewer behind the point than functions."""
+
 LEAST_POWER, MOST_POWER = -1000, 900
 """Powers of two by which whole numbers can be multiplied without loss."""
 
@@ -34,8 +38,15 @@ class Powers(NamedTuple):
     def of(
         cls, functions: Sequence[np.ndarray], intercept: np.ndarray, counts: Sequence[np.ndarray]
     ) -> Powers:
-        """Return the powers for released numbers; see `power_for`."""
-        return cls(power_for(functions), power_for([intercept]), power_for(counts))
+        """Return the powers for released numbers; see `power_for`.
+
+        An intercept that is far larger than all functions has more digits, up to those of float64.
+        """
+        of_functions, of_intercept = power_for(functions), power_for([intercept])
+        if any(each.any() for each in functions):
+            finest = max(of_intercept - _MORE_DIGITS, LEAST_POWER)
+            of_intercept = min(of_intercept, max(of_functions + _COARSER, finest))
+        return cls(of_functions, of_intercept, power_for(counts))
 
 
 def power_for(numbers: Sequence[np.ndarray]) -> int:

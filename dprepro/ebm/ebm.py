@@ -16,7 +16,7 @@ from dprepro.ebm.greedy_kernel import boost_greedily
 from dprepro.ebm.losses import LogisticLoss, Loss, SquaredLoss
 from dprepro.ebm.quantiles import quantile_bins
 from dprepro.estimators.inputs import read_frame
-from dprepro.estimators.targets import read_labels, read_targets
+from dprepro.estimators.targets import check_target, read_labels, read_targets
 from dprepro.estimators.validation import JOBS, SEED_OF_NUMPY, Parametrised, fitting
 from dprepro.plain import SHARE, Integer, Number
 from dprepro.rows.codes import MAX_BINS, as_codes, count_rows
@@ -68,6 +68,8 @@ class _EBM(Parametrised, AdditiveModel):
         """Bin, boost every bag, and average their shape functions; `targets` as they are read."""
         # Without privacy the domain is whatever the rows show.
         domain = Domain.observe(frame, targets, task)
+        if task == "regression":
+            check_target(domain, task)
         targets = loss.scaled(targets)
         columns = list(zip(frame.columns, domain.features, strict=True))
         with Threads(self.n_jobs) as threads:
@@ -202,6 +204,6 @@ class EBMRegressor(_EBM, AdditiveRegressor):
         frame = read_frame(self, X, reset=True)
         y = read_targets(self, frame, y)
         # Float32 scores near 0 keep their digits; large targets would not.
-        loss = SquaredLoss(offset=float(y.mean()), unit=float(y.std()) or 1.0)
+        loss = SquaredLoss.centred(y)
         self._train(frame, y, loss, "regression")
         return self

@@ -30,6 +30,9 @@ _CHARGED_BOUND = 1.0
 _LARGEST_WHOLE_PART = 2**27 - 1
 """Nothing is clipped to it that int32 holds in units of scores, which are 2^4 finer."""
 
+_FARTHEST = 2.0**16
+"""Ranges that targets can be away from 0 where they are not centred: 13 binary digits are left."""
+
 _TARGET_BITS = 30
 """Targets whose bounds are public lie within 2^30 units, as scores do."""
 
@@ -180,15 +183,35 @@ class SquaredLoss(Loss):
     is_logistic = False
 
     @classmethod
+    def centred(cls, targets: np.ndarray) -> SquaredLoss:
+        """Return the one of EBM: residuals in units of the targets' standard deviation.
+
+        Targets (n,) are multiplied by a power of two before they are squared. So targets times a
+        power of two have the same residuals, to the bit.
+        """
+        power = math.frexp(float(np.abs(targets).max()))[1]
+        near_one = np.ldexp(targets, -power)
+        mean = float(near_one.mean())
+        unit = float(near_one.std())
+        return cls(offset=math.ldexp(mean, power), unit=math.ldexp(unit, power) or 1.0)
+
+    @classmethod
     def published(cls, domain: Domain) -> SquaredLoss:
         """Return the paper's: residuals in units of the target's range R, not centred or clipped.
 
         Raises
         ------
         ValueError
-            If the range of the domain's target is empty or not finite.
+            If the range of the domain's target is empty or not finite, or if the targets are far
+            from 0: they are not centred, so their digits would be lost.
         """
         lower, upper = _target_bounds(domain)
+        if max(abs(lower), abs(upper)) > _FARTHEST * (upper - lower):
+            raise ValueError(
+                f"the domain's target bounds are more than {_FARTHEST:,.0f} times as far from 0 as "
+                'from each other, and sensitivity="published" does not centre targets: choose '
+                'sensitivity="sound", or subtract a public number from y and the bounds'
+            )
         return cls(unit=upper - lower, bounds=(lower, upper))
 
     @classmethod

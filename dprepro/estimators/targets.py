@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from contextlib import suppress
 from typing import Any
 
@@ -18,8 +17,14 @@ from dprepro.errors import HOW_NUMBERS_LOOK
 from dprepro.estimators.columns import check_array
 from dprepro.estimators.withheld import values_withheld
 
-_LARGEST = sys.float_info.max / 2
-"""The difference of two larger numbers may be none."""
+LARGEST_TARGET = 2.0**900
+"""Targets are at most so large: sums and squares of what is predicted stay numbers."""
+LEAST_RANGE = 2.0**-900
+"""Targets that differ do so by at least as much: what is far below has fewer digits."""
+
+_USUAL_SIZES = 2.0**-10, 2.0**30
+_FAR_FROM_ZERO = 2.0**12
+"""Ranges away from 0, in float32 with 12 binary digits left."""
 
 
 def read_labels(
@@ -113,9 +118,44 @@ def read_targets(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarra
         ) from None
     with values_withheld("y"):
         assert_all_finite(numbers, input_name="y")
-    if (np.abs(numbers) > _LARGEST).any():
-        raise ValueError(f"Input y has values beyond {_LARGEST:.2g}: scale it")
+    if (np.abs(numbers) > LARGEST_TARGET).any():
+        raise ValueError(f"Input y has values beyond {LARGEST_TARGET:.2g}: scale it")
     return np.asarray(numbers)
+
+
+def scaled_targets(estimator: type[Any]) -> Any:
+    """Return another library's regressor that takes targets of any size, as `read_targets` does.
+
+    Such libraries hold targets in float32, or stop where squares fall below 1e-16. So targets that
+    are huge, tiny, or far from 0 for their range are centred and multiplied by a power of two, and
+    predictions come back in the target's unit. Others are given as they are.
+    """
+
+    def fit(self: Any, X: Any, y: Any, **more: Any) -> Any:
+        y = read_targets(self, X, y)
+        self._centre, self._power = _centre_and_power(y)
+        estimator.fit(self, X, np.ldexp(y - self._centre, -self._power), **more)
+        return self
+
+    def predict(self: Any, X: Any, **more: Any) -> np.ndarray:
+        found = np.asarray(estimator.predict(self, X, **more))
+        if not (self._power or self._centre):
+            return found
+        return np.ldexp(found.astype(np.float64), self._power) + self._centre
+
+    return type(estimator.__name__, (estimator,), {"fit": fit, "predict": predict})
+
+
+def _centre_and_power(y: np.ndarray) -> tuple[float, int]:
+    low, high = float(y.min()), float(y.max())
+    width, size = high - low, max(abs(low), abs(high))
+    if 0 < width < LEAST_RANGE:
+        raise ValueError(f"Input y has a range below {LEAST_RANGE:.2g}: scale it")
+    if size <= _USUAL_SIZES[1] and (
+        width == 0 or (width >= _USUAL_SIZES[0] and size <= _FAR_FROM_ZERO * width)
+    ):
+        return 0.0, 0
+    return low + width / 2, math.frexp(width)[1]
 
 
 def check_target(domain: Domain, task: TaskKind) -> None:
@@ -130,11 +170,12 @@ def check_target(domain: Domain, task: TaskKind) -> None:
         )
     if task == "regression":
         lower, upper = map(float, domain.target)
-        if not (math.isfinite(upper - lower) and lower <= upper):
+        fits = -LARGEST_TARGET <= lower <= upper <= LARGEST_TARGET
+        if not (fits and (lower == upper or upper - lower >= LEAST_RANGE)):
             raise ValueError(
-                "the domain's target must be finite bounds with lower <= upper, and no further "
-                "apart than a number can say"
-                + (f", got {lower:g}, {upper:g}" if domain.is_public else ": scale y")
+                f"the domain's target must be bounds with lower <= upper, at most "
+                f"{LARGEST_TARGET:.2g} in size and, if they differ, at least {LEAST_RANGE:.2g} "
+                "apart" + (f", got {lower:g}, {upper:g}" if domain.is_public else ": scale y")
             )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dprepro.estimators.contract import Estimator
+from dprepro.estimators.targets import scaled_targets
 from dprepro.methods.registry import Guarantee, Method, Setting
 
 
@@ -25,7 +26,7 @@ def _build(setting: Setting, **params: Any) -> Estimator:
         def predict(self, X: Any) -> np.ndarray:
             return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    estimator = APLRRegressor if setting.task == "regression" else Classifier
+    estimator = scaled_targets(APLRRegressor) if setting.task == "regression" else Classifier
     seed = 0 if setting.seed is None else setting.seed % 2**31
     return estimator(random_state=seed, n_jobs=1, **params)
 

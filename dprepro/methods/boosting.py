@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from dprepro.estimators.contract import Estimator
+from dprepro.estimators.targets import scaled_targets
 from dprepro.methods.registry import Guarantee, Method, Setting
 
 
 def _build_sklearn(setting: Setting, **params: Any) -> Estimator:
     from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
-    regression = setting.task == "regression"
-    estimator = GradientBoostingRegressor if regression else GradientBoostingClassifier
-    return estimator(random_state=setting.seed, **params)
+    if setting.task == "regression":
+        return scaled_targets(GradientBoostingRegressor)(random_state=setting.seed, **params)
+    return GradientBoostingClassifier(random_state=setting.seed, **params)
 
 
 def _build_xgboost(setting: Setting, **params: Any) -> Estimator:
     from xgboost import XGBClassifier, XGBRegressor
 
-    estimator = XGBRegressor if setting.task == "regression" else XGBClassifier
+    estimator = scaled_targets(XGBRegressor) if setting.task == "regression" else XGBClassifier
     # XGBoost takes seeds of 31 bits; by default it draws nothing, so none of them matters.
     seed = None if setting.seed is None else setting.seed % 2**31
     return estimator(random_state=seed, n_jobs=1, **params)

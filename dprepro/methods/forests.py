@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dprepro.estimators.contract import Estimator
+from dprepro.estimators.targets import scaled_targets
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.standing import Noise
@@ -27,7 +28,7 @@ def _build_plain(setting: Setting, **params: Any) -> Estimator:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     regression = setting.task == "regression"
-    estimator = RandomForestRegressor if regression else RandomForestClassifier
+    estimator = scaled_targets(RandomForestRegressor) if regression else RandomForestClassifier
     return estimator(random_state=setting.seed, n_jobs=1, **params)
 
 

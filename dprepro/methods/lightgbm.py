@@ -7,6 +7,7 @@ from typing import Any
 
 from dprepro.data.domain import TaskKind
 from dprepro.estimators.contract import Estimator
+from dprepro.estimators.targets import scaled_targets
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 
 # Quiet, and the same bits on every machine and in every company. With `deterministic` LightGBM
@@ -17,7 +18,7 @@ _REPEATABLE = {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verb
 def _estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
     from lightgbm import LGBMClassifier, LGBMRegressor
 
-    return LGBMRegressor if task == "regression" else LGBMClassifier
+    return scaled_targets(LGBMRegressor) if task == "regression" else LGBMClassifier
 
 
 def _build(setting: Setting, **params: Any) -> Estimator:
