@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel
 
 
+_STEPS = 4096
+"""Steps of boosting whose noise is added up at a time."""
+
+
 class Side(NamedTuple):
     """One side of a pair: the name of the feature, and a name for each group of its bins."""
 
@@ -176,12 +180,19 @@ def noise_deviation(cuts: np.ndarray, scales: np.ndarray, counts: np.ndarray) ->
         Standard deviations, in the unit of the function.
     """
     n_bins, total = counts.size, counts.sum()
-    cuts = np.minimum(cuts[:, : n_bins - 1].astype(np.int64), n_bins)
-    borders = np.column_stack([np.zeros(len(cuts), int), cuts, np.full(len(cuts), n_bins)])
-    weights = np.diff(np.append(0.0, np.cumsum(counts))[borders], axis=1)
-    n_leaves = (weights > 0).sum(axis=1)[:, None]
-    leaf_of_bin = (cuts[:, :, None] <= np.arange(n_bins)).sum(axis=1)
-    own = np.take_along_axis(weights, leaf_of_bin, axis=1)
-    terms = 1 / own**2 - 2 / (own * total) + n_leaves / total**2
-    deviation: np.ndarray = np.sqrt(np.maximum((scales[:, None] ** 2 * terms).sum(0), 0.0))
+    below = np.append(0.0, np.cumsum(counts))
+    variance = np.zeros((0, n_bins))
+    for start in range(0, len(cuts), _STEPS):  # memory does not follow their number
+        block = cuts[start : start + _STEPS, : n_bins - 1]
+        block = np.minimum(block.astype(np.int64), n_bins)
+        borders = np.column_stack([np.zeros(len(block), int), block, np.full(len(block), n_bins)])
+        weights = np.diff(below[borders], axis=1)
+        n_leaves = (weights > 0).sum(axis=1)[:, None]
+        leaf_of_bin = (block[:, :, None] <= np.arange(n_bins)).sum(axis=1)
+        own = np.take_along_axis(weights, leaf_of_bin, axis=1)
+        terms = 1 / own**2 - 2 / (own * total) + n_leaves / total**2
+        added = scales[start : start + _STEPS, None] ** 2 * terms
+        # Added up row by row, from the sum so far on: the same bits as in one block.
+        variance = np.concatenate([variance, added]).sum(0, keepdims=True)
+    deviation: np.ndarray = np.sqrt(np.maximum(variance.sum(0), 0.0))
     return deviation

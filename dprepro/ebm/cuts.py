@@ -7,6 +7,9 @@ from numpy.random import Generator
 
 from dprepro.ebm.kernel import NEVER
 
+_DRAWN = 2**16
+"""Draws at a time: the same as all at once."""
+
 
 def random_cuts(
     generator: Generator,
@@ -51,11 +54,15 @@ def random_cuts(
 
 
 def _distinct_gaps(generator: Generator, gaps: int, wanted: int, size: int) -> np.ndarray:
-    chosen = np.empty((size, 0), dtype=np.int64)
+    """Return 1 plus the numbers of gaps, int16 (size, wanted), ascending."""
+    chosen = np.empty((size, wanted), dtype=np.int16)
     for taken in range(wanted):
-        # The d-th of the gaps that are still free, found by stepping over those already chosen.
-        draw = generator.integers(0, gaps - taken, size)
-        for earlier in chosen.T:
-            draw += draw >= earlier
-        chosen = np.sort(np.column_stack([chosen, draw]), axis=1)
-    return chosen + 1
+        for start in range(0, size, _DRAWN):
+            block = chosen[start : start + _DRAWN]
+            # The d-th of the gaps that are still free, found by stepping over those already chosen.
+            draw = generator.integers(0, gaps - taken, len(block))
+            for earlier in block[:, :taken].T:
+                draw += draw >= earlier
+            block[:, taken] = draw
+            block[:, : taken + 1].sort(axis=1)
+    return chosen + np.int16(1)
