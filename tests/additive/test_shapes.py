@@ -1,5 +1,6 @@
 """What is said about the noise in a shape function, against noise drawn many times."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -106,3 +107,17 @@ def test_without_privacy_no_noise_is_claimed():
     X, y = table(300)
     model = EBMClassifier(outer_bags=1, n_epochs=20, random_state=0).fit(X, y)
     assert [shape.noise for shape in shapes_of(model)] == [None, None]
+
+
+def test_noise_is_added_up_in_blocks_with_the_same_bits_and_little_memory(monkeypatch):
+    rng, steps = np.random.default_rng(5), 50_000
+    counts = rng.uniform(1, 9, 32)
+    cuts = np.sort(rng.integers(1, 40, (steps, 2)), axis=1).astype(np.uint8)
+    scales = rng.uniform(1, 2, steps)
+    tracemalloc.start()
+    found = noise_deviation(cuts, scales, counts)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8e6  # at once: 60 MB, and 1.2 GB for 10^6 steps
+    monkeypatch.setattr("dprepro.additive.shapes._STEPS", steps)
+    np.testing.assert_array_equal(found, noise_deviation(cuts, scales, counts))

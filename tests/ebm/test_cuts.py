@@ -46,3 +46,10 @@ def test_an_empty_first_bin_needs_a_cut_that_stands_for_none():
     random_cuts(np.random.default_rng(0), np.array([255]), 2, 3, True)
     with pytest.raises(ValueError, match="at most 255 bins"):
         random_cuts(np.random.default_rng(0), np.array([256]), 2, 3, True)
+
+
+def test_cuts_are_drawn_in_blocks_with_the_same_bits(monkeypatch):
+    n_bins = np.array([1, 2, 7, 200, 256])
+    at_once = random_cuts(np.random.default_rng(3), n_bins, 500, 4)
+    monkeypatch.setattr("dprepro.ebm.cuts._DRAWN", 7)
+    np.testing.assert_array_equal(random_cuts(np.random.default_rng(3), n_bins, 500, 4), at_once)
