@@ -30,8 +30,8 @@ _CHARGED_BOUND = 1.0
 _LARGEST_WHOLE_PART = 2**27 - 1
 """Nothing is clipped to it that int32 holds in units of scores, which are 2^4 finer."""
 
-_FARTHEST = 2.0**16
-"""Ranges that targets can be away from 0 where they are not centred: 13 binary digits are left."""
+_FARTHEST = 2.0**20
+"""Ranges that targets can be away from 0 where they are not centred: 9 binary digits are left."""
 
 _TARGET_BITS = 30
 """Targets whose bounds are public lie within 2^30 units, as scores do."""
