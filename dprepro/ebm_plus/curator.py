@@ -44,7 +44,6 @@ from dprepro.privacy.query import BudgetError, Instruction, Query, Release, Sens
 from dprepro.privacy.release import Curator, GaussianUses
 from dprepro.privacy.sensitivity import (
     ADD_REMOVE,
-    Sensitivity,
     histogram_sensitivity,
     leaf_sum_sensitivity,
 )
@@ -292,7 +291,7 @@ class PlusCurator(Curator):
             "label or lower bound) to 1/2"
             + ("; also four times the sum of its squares" if powers > 1 else ""),
             noise_multiplier=1 / mu,
-            sensitivity=Sensitivity(totals_sensitivity(powers), 1.0),
+            sensitivity=totals_sensitivity(powers),
             uses=1,
             budget=budget,
         )

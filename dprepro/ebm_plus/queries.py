@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dprepro.additive.pairs import Pair
+from dprepro.ebm_plus.kernel import UNIT
 from dprepro.ebm_plus.loss import Loss
 from dprepro.privacy.query import Instruction, Query, SensitivityError
+from dprepro.privacy.sensitivity import Sensitivity
 
 INTERCEPT = -1
 """Stands for the intercept where the number of a feature is asked for."""
@@ -41,17 +43,36 @@ class Totals(Query):
     @classmethod
     def up_to(cls, powers: int) -> Totals:
         """Return the query for all of its mechanism's mu^2, charged for what is enforced."""
-        return cls(totals_sensitivity(powers), 1.0, powers)
+        return cls(totals_sensitivity(powers).stated, 1.0, powers)
 
     @property
     def enforced(self) -> float:
         """See the class."""
-        return totals_sensitivity(self.powers)
+        return totals_sensitivity(self.powers).stated
 
 
-def totals_sensitivity(powers: int) -> float:
-    """Return the L2 sensitivity of `Totals`: sqrt(1 + 1/4), or sqrt(1 + 1/4 + 1) with squares."""
-    return math.sqrt(sum((factor * 0.5**k) ** 2 for k, factor in enumerate(FACTORS[: powers + 1])))
+def totals_sensitivity(powers: int) -> Sensitivity:
+    """Return the L2 sensitivity of `Totals`, under add/remove-one and under replace-one.
+
+    A row that comes adds at most (1, 1/2), or (1, 1/2, 1) with squares. An exchange of t for s
+    leaves the number of rows, and moves the others by (t - s, 4 (t^2 - s^2)).
+
+    - Without squares: |t - s| <= 1.
+    - With squares, let a = |t - s| and b = |t + s|. Then a + b = 2 max(|t|, |s|) <= 1, so the
+      squared norm, a^2 (1 + 16 b^2), is at most f(a) = a^2 (1 + 16 (1 - a)^2), 0 <= a <= 1. Its
+      derivative, 2 a (17 - 48 a + 32 a^2), is 0 at a = (6 -+ sqrt(2)) / 8. So f is largest at
+      a = (6 - sqrt(2)) / 8, where s = -1/2 and t = .0732, or at a = 1: 1.2862 and 1, with roots
+      1.1341 and 1.
+      Each square is rounded towards zero to a whole number of `kernel.UNIT`, which moves four times
+      a difference of two by less than 4 units. It makes no part of a row longer.
+    """
+    stated = math.sqrt(
+        sum((factor * 0.5**k) ** 2 for k, factor in enumerate(FACTORS[: powers + 1]))
+    )
+    if powers < 2:
+        return Sensitivity(stated, 1.0)
+    a = (6 - math.sqrt(2)) / 8
+    return Sensitivity(stated, a * math.hypot(1, FACTORS[2] * (1 - a)) + FACTORS[2] * UNIT)
 
 
 @dataclass(frozen=True)

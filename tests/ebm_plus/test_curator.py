@@ -202,7 +202,7 @@ def test_every_number_of_every_answer_has_noise_of_its_own():
         asked.open_epochs(MU, 2, BUDGET)
         p = loss.powers
         queries = [
-            Totals(totals_sensitivity(p), 1.0, p),
+            Totals(totals_sensitivity(p).stated, 1.0, p),
             Histogram(1.0, 1.0, 0),
             *[of_all_rows(loss, 0.5, share=0.5)] * 2,
         ]

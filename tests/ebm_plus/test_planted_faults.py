@@ -145,7 +145,7 @@ def part_over_charged(query, loss):
 
 
 def totals(loss):
-    return Totals(totals_sensitivity(loss.powers), 1.0, loss.powers)
+    return Totals(totals_sensitivity(loss.powers).stated, 1.0, loss.powers)
 
 
 @BOTH

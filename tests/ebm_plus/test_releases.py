@@ -84,7 +84,7 @@ def test_a_variance_that_noise_took_below_zero_does_not_make_residuals_tiny(nois
 @BOTH
 def test_the_totals_move_by_no_more_than_they_are_charged_for(loss):
     """Brute force over targets of a row more."""
-    charged = totals_sensitivity(loss.powers)
+    charged = totals_sensitivity(loss.powers).stated
     query = Totals(charged, 1.0, loss.powers)
     targets = np.linspace(0, 1, 2) if loss is LOGISTIC else np.linspace(-0.5, 0.5, 9)
     moves = [
@@ -95,9 +95,24 @@ def test_the_totals_move_by_no_more_than_they_are_charged_for(loss):
     assert max(np.linalg.norm(move) for move in moves) == pytest.approx(charged)
 
 
+@BOTH
+def test_nor_does_an_exchange_of_a_row(loss):
+    """Brute force over pairs of targets; the worst is near t = .0732 and -1/2."""
+    charged = totals_sensitivity(loss.powers)
+    query = Totals(charged.stated, 1.0, loss.powers)
+    targets = [0.0, 1.0] if loss is LOGISTIC else [*np.linspace(-0.5, 0.5, 41), 0.0732]
+    alone = np.array(
+        [stub_answers(np.zeros((1, 1), int), [t], loss).answer(query).value for t in targets]
+    )
+    moved = np.linalg.norm(alone[:, None] - alone, axis=-1).max()
+    assert moved == pytest.approx(charged.replace_one, rel=1e-6)
+    assert moved <= charged.replace_one
+    assert charged.replace_one == pytest.approx(1.0 if loss is LOGISTIC else 1.13409, abs=1e-5)
+
+
 @pytest.mark.parametrize("target", [-1e9, 7.0, 1e9])
 def test_targets_beyond_their_range_add_no_more(target):
-    query = Totals(totals_sensitivity(2), 1.0, 2)
+    query = Totals(totals_sensitivity(2).stated, 1.0, 2)
     numbers = stub_answers(np.zeros((1, 1), int), [target], SQUARED).answer(query)
     assert np.abs(numbers.value).max() <= 1
     labels = stub_answers(np.zeros((1, 1), int), [target], LOGISTIC).answer(Totals(2.0, 1.0, 1))
