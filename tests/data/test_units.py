@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,3 +90,25 @@ def test_many_rows_of_bytes_and_missing_values_are_no_matter() -> None:
 @pytest.mark.parametrize("most", [1, 7])
 def test_units_within_the_bound_keep_all(most: int) -> None:
     assert len(kept(["p", "q", "r"], [1.0, 1.0, 1.0], most)) == 3
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+@pytest.mark.parametrize("key", [bounding_key(n) for n in range(4)])
+def test_no_order_of_the_rows_of_a_unit_changes_which_are_kept(key: bytes, most: int) -> None:
+    """All 24 orders of four rows, with rows of others before, between and behind them."""
+    owned = [("p", 0.0), ("p", 1.0), ("p", 2.0), ("p", 3.0)]
+    others = [("q", 4.0), ("r", 5.0), ("q", 6.0)]
+    found = set()
+    for order in itertools.permutations(owned):
+        for place in (0, 2, 4):
+            rows = [*order[:place], *others, *order[place:]]
+            chosen = kept(*map(list, zip(*rows, strict=True)), most, key)  # type: ignore[arg-type]
+            found.add(tuple(sorted(row for row in chosen if row[0] == "p")))
+    assert len(found) == 1
+    assert len(found.pop()) == most
+
+
+def test_which_row_is_kept_depends_on_the_key_and_on_each_value() -> None:
+    """Else a choice by anything that all rows have alike would pass the test above."""
+    by_key = {kept(["p"] * 4, [0.0, 1.0, 2.0, 3.0], 1, bounding_key(n))[0] for n in range(40)}
+    assert len(by_key) == 4
