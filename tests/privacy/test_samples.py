@@ -141,11 +141,4 @@ def test_draws_are_independent_of_each_other_and_of_other_fits(method: Any, seed
     # Correlations of independent draws deviate by 1 / sqrt(400): six deviations.
     assert likeness(draws) < 6 / np.sqrt(ROWS)
     assert all(0.05 < drawn.mean() < 0.9 for drawn in draws)
-
-
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_a_sample_that_two_draws_share_is_found(method: Any) -> None:
-    draws: Draws = []
-    with method(draws) as fit:
-        fit(3)
-    assert likeness([*draws, draws[0]]) == pytest.approx(1.0)
+    assert likeness([*draws, draws[0]]) > 0.99  # one that two draws share would show

@@ -173,7 +173,7 @@ def test_without_losses_all_partitions_count_once(holding: Any, expected: Any) -
         np.testing.assert_array_equal(found, right)
 
 
-@pytest.mark.parametrize("at", range(6))
+@pytest.mark.parametrize("at", [0, 3, 5])
 @pytest.mark.parametrize("which", ["w0", "w1", "w2"])
 @pytest.mark.parametrize("when", [BEFORE, ASKED])
 def test_a_worker_that_dies_changes_no_answer(
