@@ -66,13 +66,15 @@ def totals_sensitivity(powers: int) -> Sensitivity:
       Each square is rounded towards zero to a whole number of `kernel.UNIT`, which moves four times
       a difference of two by less than 4 units. It makes no part of a row longer.
     """
-    stated = math.sqrt(
-        sum((factor * 0.5**k) ** 2 for k, factor in enumerate(FACTORS[: powers + 1]))
-    )
     if powers < 2:
-        return Sensitivity(stated, 1.0)
+        return Sensitivity(_longest_totals(powers), 1.0)
     a = (6 - math.sqrt(2)) / 8
-    return Sensitivity(stated, a * math.hypot(1, FACTORS[2] * (1 - a)) + FACTORS[2] * UNIT)
+    exchange = a * math.hypot(1, FACTORS[2] * (1 - a)) + FACTORS[2] * UNIT
+    return Sensitivity(_longest_totals(powers), exchange)
+
+
+def _longest_totals(powers: int) -> float:
+    return math.sqrt(sum((factor * 0.5**k) ** 2 for k, factor in enumerate(FACTORS[: powers + 1])))
 
 
 @dataclass(frozen=True)
