@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dprepro.errors import DpreproError
+from dprepro.files import reason
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP)
@@ -78,6 +79,19 @@ def owner_only(is_private: bool) -> Iterator[None]:
     finally:
         if before is not None:
             os.umask(before)
+
+
+def require_writable(path: Path) -> None:
+    """Raise `DpreproError` if no file can be written at `path`. Its folder is made if need be."""
+    if os.path.isdir(path):  # noqa: PTH112 - no name is too long for it
+        raise DpreproError(f"cannot write {path}: it is a folder; name a file in it")
+    probe = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        make_folder(path.parent)
+        os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        probe.unlink()
+    except (OSError, ValueError) as error:
+        raise DpreproError(f"cannot write {path}: {reason(error)}") from error
 
 
 def _hold(path: Path) -> int | None:

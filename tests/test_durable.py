@@ -13,7 +13,13 @@ from pathlib import Path
 import pytest
 
 from dprepro import durable
-from dprepro.durable import appearing_complete, discard, owner_only, refusal
+from dprepro.durable import (
+    appearing_complete,
+    discard,
+    owner_only,
+    refusal,
+    require_writable,
+)
 from dprepro.errors import DpreproError
 
 
@@ -210,3 +216,23 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(
     assert synced == [
         (tmp_path.name, False), (unfinished.name, False), ("new", True),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["folder", "file/model.json", "n" * 250, "closed/model.json"])
+def test_a_place_where_no_file_can_be_written_is_refused(tmp_path: Path, place: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "closed").symlink_to("/proc/self")  # where nobody can make a file
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(DpreproError, match="cannot write"):
+        require_writable(tmp_path / place)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_place_that_can_be_written_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "model.json"
+    require_writable(path)
+    assert list(path.parent.iterdir()) == []
+    path.write_text("kept")
+    require_writable(path)
+    assert path.read_text() == "kept"

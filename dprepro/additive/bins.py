@@ -118,6 +118,23 @@ def category_bins(feature: CategoricalFeature, kept: np.ndarray) -> tuple[Featur
     return bins, np.append(groups, 0)[: len(feature.categories) + 1]
 
 
+def finest_bins(feature: Feature, cuts: np.ndarray, most: int) -> FeatureBins:
+    """Return as many bins, up to `most`, as a fit may leave of a feature; read off its domain.
+
+    `cuts` are those that a number may have, float64 (C,). Of more categories than there may be bins
+    those with the longest names have one each.
+    """
+    if isinstance(feature, CategoricalFeature):
+        names = [*feature.categories, *([MISSING] if feature.missing else [])]
+        lengths = np.array([len(name) for name in names])
+        kept = lengths >= 0
+        if len(names) > most:
+            kept = largest(lengths, kept, most - 1)
+        return category_bins(feature, kept)[0]
+    cuts = cuts[: most - 1 - feature.missing]
+    return numeric_bins(feature, cuts, cuts.size + 1 if feature.missing else -1)
+
+
 def numeric_bins(feature: NumericFeature, cuts: np.ndarray, missing_bin: int) -> FeatureBins:
     """Return the bins between `cuts`; a `missing_bin` beyond them becomes a bin of its own."""
     ends = [f"{cut:.6g}" for cut in cuts]

@@ -17,8 +17,9 @@ from dprepro.errors import DpreproError
 
 _WRITTEN_BY = "`dprepro release CARD` and `dprepro fit CONFIG --output FILE` write one"
 _MOST_LEVELS = 8
-# More would take seconds, and memory, to refuse. 20,000 features have 220,000 keys.
-_MOST_VALUES, _MOST_KEYS = 2_000_000, 300_000
+# More would take long, and memory, to refuse. The largest file has about as many numbers, and the
+# most features, 100,000, have fewer keys.
+_MOST_VALUES, _MOST_KEYS = 10_000_000, 1_500_000
 _MOST_PROBLEMS = 5
 # pydantic lists all or none, and takes a second for 300,000.
 _MOST_LISTED = 10_000
@@ -27,7 +28,13 @@ _LONGEST_LINE = 240
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def parse_strictly(text: str, path: Path) -> Any:
+def refuse_countless(text: str, where: Path | str) -> None:
+    """Raise `DpreproError` if the text of a file has more values or keys than a model file."""
+    if text.count(",") > _MOST_VALUES:
+        raise DpreproError(f"{where}: more than {_MOST_VALUES:,} values, which no model file has")
+
+
+def parse_strictly(text: str, path: Path | str) -> Any:
     """Return the JSON values of the text of `path`: no NaN, no infinities, no key twice.
 
     Raises
@@ -35,8 +42,7 @@ def parse_strictly(text: str, path: Path) -> Any:
     DpreproError
         If it is anything else, or has more values or keys than a model file.
     """
-    if text.count(",") > _MOST_VALUES:
-        raise DpreproError(f"{path}: more than {_MOST_VALUES:,} values, which no model file has")
+    refuse_countless(text, path)
     keys = 0
 
     def counted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

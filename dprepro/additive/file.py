@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dprepro.additive.bins import FeatureBins
-from dprepro.additive.checking import checked_record, parse_strictly
+from dprepro.additive.checking import checked_record, parse_strictly, refuse_countless
 from dprepro.additive.editing import Edit, note_edits
 from dprepro.additive.intervals import ResidualSizes
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
@@ -44,7 +44,8 @@ from dprepro.files import MEBIBYTE, NoFileError, read_text
 from dprepro.plain import Instance, OrNone, refusal
 from dprepro.plain import path as plain_path
 
-MAX_BYTES = 16 * MEBIBYTE
+MAX_BYTES = 128 * MEBIBYTE
+"""Of a model file: what is larger is neither written nor read."""
 _SAVED = "a fitted model of DP-EBM, DP-EBM+ or EBM, or one that was loaded"
 
 
@@ -108,10 +109,37 @@ def save_model(
     """
     path = plain_path("path", path)
     check_is_fitted(Instance(AdditiveModel, _SAVED)("model", model))
-    values = model_to_json(model, OrNone(_json_values)("origin", origin))
-    checked_record(values, f"cannot save {path}")
+    text = encoded(model, f"cannot save {path}", OrNone(_json_values)("origin", origin))
     with appearing_complete(path) as unfinished:
-        unfinished.write_text(file_text(values), encoding="utf-8")
+        unfinished.write_bytes(text)
+
+
+def encoded(
+    model: AdditiveModel,
+    where: str,
+    origin: Mapping[str, Any] | None = None,
+    spare: int = 0,
+) -> bytes:
+    """Return what a model's file holds, `spare` bytes less than it may; see `save_model`.
+
+    Raises
+    ------
+    DpreproError
+        If the model holds what a file cannot, or if a file of it would not be read. The message
+        begins with `where`.
+    """
+    values = model_to_json(model, origin)
+    checked_record(values, where)
+    text = file_text(values)
+    refuse_countless(text, where)
+    data = text.encode("utf-8")
+    if len(data) > MAX_BYTES - spare:
+        raise DpreproError(
+            f"{where}: its file could have {len(data) / MEBIBYTE:.0f} MiB, and no file of more "
+            f"than {MAX_BYTES // MEBIBYTE} is written or read: leave out features, or choose "
+            "fewer bins"
+        )
+    return data
 
 
 def load_model(path: str | Path) -> LoadedClassifier | LoadedRegressor:
@@ -139,7 +167,14 @@ def load_model(path: str | Path) -> LoadedClassifier | LoadedRegressor:
             f"{path}: there is no such model file. `dprepro release CARD` and `dprepro fit CONFIG "
             "--output FILE` write one"
         ) from error
-    return model_from_json(parse_strictly(text, path), str(path))
+    return model_from_text(text, str(path))
+
+
+def model_from_text(text: str | bytes, where: str = "model") -> LoadedClassifier | LoadedRegressor:
+    """Return the model in the text of a file; `DpreproError` names `where` it fails."""
+    if isinstance(text, bytes):
+        text = text.decode("utf-8")
+    return model_from_json(parse_strictly(text, where), where)
 
 
 def _json_values(name: str, given: object) -> dict[str, Any]:

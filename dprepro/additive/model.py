@@ -133,9 +133,9 @@ class AdditiveModel(BaseEstimator):
         ]
         centred = [s - m for s, m in zip(shapes, means, strict=True)]
         level = np.array([intercept + sum(means)])
-        self.powers_ = Powers.of(
-            [*centred, *(term.values for term in self.pairs_)], level, self.bin_counts_
-        )
+        functions = [*centred, *(term.values for term in self.pairs_)]
+        noise = self.shape_noise_ or []
+        self.powers_ = Powers.of(functions, level, self.bin_counts_, noise)
         self.pairs_ = tuple(term.on_grids(self.powers_) for term in self.pairs_)
         self.shape_functions_ = [on_grid(shape, self.powers_.functions) for shape in centred]
         self.intercept_ = float(on_grid(level, self.powers_.intercept)[0])

@@ -18,6 +18,8 @@ _DIGITS = 30
 _MORE_DIGITS = 53 - _DIGITS
 _COARSER = 16
 """Binary digits that an intercept may have fewer behind the point than functions."""
+BEHIND = 60
+"""Binary digits by which the noise of functions may have more than they have."""
 
 LEAST_POWER, MOST_POWER = -1000, 900
 """Powers of two by which whole numbers can be multiplied without loss."""
@@ -36,14 +38,23 @@ class Powers(NamedTuple):
 
     @classmethod
     def of(
-        cls, functions: Sequence[np.ndarray], intercept: np.ndarray, counts: Sequence[np.ndarray]
+        cls,
+        functions: Sequence[np.ndarray],
+        intercept: np.ndarray,
+        counts: Sequence[np.ndarray],
+        noise: Sequence[np.ndarray] = (),
     ) -> Powers:
         """Return the powers for released numbers; see `power_for`.
 
+        Functions that are 0 everywhere, or next to it, count in what their noise is a number of.
         An intercept that is far larger than all functions has more digits, up to those of float64.
         """
         of_functions, of_intercept = power_for(functions), power_for([intercept])
-        if any(each.any() for each in functions):
+        all_zero = not any(each.any() for each in functions)
+        if any(each.any() for each in noise):
+            of_noise = power_for(noise)
+            of_functions = of_noise if all_zero else max(of_functions, of_noise - BEHIND)
+        if not all_zero:
             finest = max(of_intercept - _MORE_DIGITS, LEAST_POWER)
             of_intercept = min(of_intercept, max(of_functions + _COARSER, finest))
         return cls(of_functions, of_intercept, power_for(counts))

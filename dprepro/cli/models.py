@@ -93,11 +93,16 @@ def fit(
 
     With a table: dprepro fit mine.yaml --method dp-ebm-gdp --table rows.parquet -o model.json
     """
+    from dprepro.additive.file import encoded
+    from dprepro.additive.keeping import rehearsing
     from dprepro.config import load_config
+    from dprepro.data.card import load_card
+    from dprepro.durable import require_writable
     from dprepro.errors import DpreproError
     from dprepro.experiment.worker import TableRef
     from dprepro.inspect.fitting import choose_one, describe, fit_model, of_table
-    from dprepro.inspect.origin import save_fitted
+    from dprepro.inspect.naming import take_card
+    from dprepro.inspect.origin import origin_of, save_fitted
     from dprepro.inspect.showing import shown_progress
     from dprepro.rows.folder import deletion_at_the_end
     from dprepro.threads import granted
@@ -117,7 +122,18 @@ def fit(
     given = None
     if table is not None:
         given = TableRef(table, store or output.with_name(f"{output.name}.store"), encrypt)
-    with deletion_at_the_end():  # a model that cannot be saved need not be fitted again
+    require_writable(output)
+    card = load_card(experiment.card)
+
+    def try_file(largest: AdditiveModel) -> None:
+        take_card(largest, card)
+        origin = origin_of(largest, experiment.name, task, not by_split, table is not None)
+        encoded(largest, f"cannot save {output}", origin)
+
+    with (
+        rehearsing(try_file),
+        deletion_at_the_end(),
+    ):  # a model that cannot be saved need not be fitted again
         with granted(jobs or 1), shown_progress(first=f"fitting {describe(task)}"):
             model = fit_model(experiment, task, data_dir, not by_split, given)
         notes = save_fitted(model, experiment.name, task, output, not by_split, table is not None)

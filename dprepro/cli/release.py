@@ -14,6 +14,7 @@ from dprepro.cli.run import INTERRUPTED
 from dprepro.cli.streams import say
 
 if TYPE_CHECKING:
+    from dprepro.additive.model import AdditiveModel
     from dprepro.config import ExperimentConfig
     from dprepro.data.card import Card
     from dprepro.experiment.record import Task
@@ -65,6 +66,10 @@ def release(
         bool,
         typer.Option("--allow-floating-point", help="Accept noise that is not exact."),
     ] = False,
+    allow_no_export: Annotated[
+        bool,
+        typer.Option("--allow-no-export", help="Accept a model that some `--to` cannot write."),
+    ] = False,
     allow_large_delta: Annotated[
         bool, typer.Option("--allow-large-delta", help="Accept a --delta of 0.01 or more.")
     ] = False,
@@ -108,17 +113,20 @@ def release(
     """
     from functools import partial
 
+    from dprepro.additive.keeping import rehearsing
     from dprepro.config import load_config
     from dprepro.data.card import load_card
     from dprepro.errors import DpreproError
     from dprepro.experiment.plan import plan
     from dprepro.inspect.ledgers import planned_ledgers
+    from dprepro.inspect.naming import take_card
     from dprepro.inspect.showing import shown_progress
     from dprepro.release import book, planning, rows
     from dprepro.release.exact_facts import refuse_exact_facts
     from dprepro.release.folder import Room, refuse_existing
     from dprepro.release.likeness import Rows
-    from dprepro.release.publishing import publisher_of
+    from dprepro.release.publishing import publisher_of, spent_with
+    from dprepro.release.rehearsal import rehearse, with_ledger
     from dprepro.report.read.audits import WordsOf
     from dprepro.terminal import error_console
 
@@ -133,7 +141,9 @@ def release(
     given = None if config is None else load_config(config)
     experiment = planning.release_config(found, card, method, epsilon, delta, given)
     chosen = planning.check_method(found, experiment.methods[0].method, allow_floating_point)
-    (planned,) = planned_ledgers(experiment, data_dir=data_dir, all_rows=True)
+    largest: list[AdditiveModel] = []
+    with rehearsing(largest.append):
+        (planned,) = planned_ledgers(experiment, data_dir=data_dir, all_rows=True)
     ledger = planning.require_sound(planned.ledger, planned.why_missing, allow_floating_point)
     word = WordsOf(audits).of(chosen.name, ledger.code)
     planning.refuse_refuted(chosen.name, word, audits)
@@ -153,22 +163,57 @@ def release(
     says = {"date": _today(), "audits": known, "clips": clip, "delta_by_rule": rule}
     publisher = partial(publisher_of, found, chosen, **says)
     room = Room(place)
+    save = partial(_save, room, experiment.name, task)
+    first = publisher(**spent_with(len(ahead.earlier), ahead.total))
     try:
-        _make(
-            entry, ledger, compared, experiment, task, publisher, found, room, jobs or 1, data_dir
-        )
+        with room:
+            model = with_ledger(largest[0] if largest else planned.model, ledger)
+            take_card(model, found)
+            rehearse(
+                room,
+                lambda: (save(model), _complete(room, first)),
+                lambda: _differences(room.folder),
+                exports=not allow_no_export,
+            )
+            _make(
+                entry, ledger, compared, experiment, task, save, publisher, found, room,
+                jobs or 1, data_dir,
+            )  # fmt: skip
     except KeyboardInterrupt:
-        said = _written(room) if room.is_published else "nothing is written"
-        say(f"interrupted: {said}. `dprepro budget` says whether it counts")
+        say(f"interrupted: {_written(room)}. `dprepro budget` says whether it counts")
         raise typer.Exit(INTERRUPTED) from None
     except DpreproError as error:
-        if room.is_published:
+        if room.is_published or room.is_kept:
             raise DpreproError(f"{error}. {_written(room)}") from error
         raise
 
 
 def _written(room: Room) -> str:
-    return f"{room.place} is written; the book counts it, and may list it as not finished"
+    if room.is_published:
+        return f"{room.place} is written; the book counts it, and may list it as not finished"
+    if room.is_kept:
+        return (
+            f"{room.place} is not written, and its budget counts as spent; the model lies in "
+            f"{room.folder}"
+        )
+    return "nothing is written"
+
+
+def _save(room: Room, config: str, task: Task, model: AdditiveModel) -> None:
+    """Write the model of a release into its room."""
+    from dprepro.inspect.origin import save_fitted
+    from dprepro.release.folder import MODEL
+
+    save_fitted(model, config, task, room.folder / MODEL, all_rows=True)
+
+
+def _complete(room: Room, says: Publisher) -> Statement:
+    """Write the statement and the page of the model in a room."""
+    from dprepro.release.folder import write_statement
+
+    statement = write_statement(room, says)
+    room.write(PAGE, _page(room.folder, statement))
+    return statement
 
 
 def _make(
@@ -177,6 +222,7 @@ def _make(
     compared: Rows,
     experiment: ExperimentConfig,
     task: Task,
+    save: Callable[[AdditiveModel], None],
     publisher: Callable[..., Publisher],
     card: Card,
     room: Room,
@@ -186,41 +232,40 @@ def _make(
     """Fit, write the folder, and say so."""
     from dprepro.errors import DpreproError
     from dprepro.inspect.fitting import fit_model
-    from dprepro.inspect.origin import save_fitted
     from dprepro.inspect.showing import shown_progress
     from dprepro.release import book
-    from dprepro.release.folder import MODEL, write_statement
     from dprepro.release.making import COUNTS, fit_reserved
     from dprepro.release.publishing import of_the_book
     from dprepro.release.rows import files_of
     from dprepro.terminal import error_console
     from dprepro.threads import granted
 
-    with room:
-        with granted(jobs), shown_progress(error_console(), f"fitting {entry.method} to all rows"):
-            model, total = fit_reserved(
-                entry,
-                ledger,
-                lambda: fit_model(experiment, task, data_dir, all_rows=True),
-                compared,
-            )
+    def keep(model: AdditiveModel) -> None:
         try:
             if not set(files_of(card, data_dir)) <= set(entry.rows):
                 raise DpreproError("the files of the rows changed during the release")
-            save_fitted(model, experiment.name, task, room.folder / MODEL, all_rows=True)
-            statement = write_statement(room, publisher(**of_the_book(entry, total)))
-            room.write(PAGE, _page(room.folder, statement))
-            room.publish()
+            room.make_way()
+            save(model)
         except DpreproError as error:
-            if room.is_published:
-                raise
             raise DpreproError(f"{error}. Nothing is written; {COUNTS}") from error
-        book.settle(
-            entry.name,
-            "released",
-            folder=str(room.place.resolve()),
-            model_sha256=statement.model.sha256,
+        room.is_kept = True
+
+    with granted(jobs), shown_progress(error_console(), f"fitting {entry.method} to all rows"):
+        _, total = fit_reserved(
+            entry,
+            ledger,
+            lambda: fit_model(experiment, task, data_dir, all_rows=True),
+            keep,
+            compared,
         )
+    statement = _complete(room, publisher(**of_the_book(entry, total)))
+    room.publish()
+    book.settle(
+        entry.name,
+        "released",
+        folder=str(room.place.resolve()),
+        model_sha256=statement.model.sha256,
+    )
     files = ", ".join(sorted(p.name for p in room.place.iterdir()))
     say(_folded(f"{room.place}: {files}"))
     spent = statement.privacy.spent.of_unit
@@ -366,20 +411,27 @@ def verify(
 
     Example: dprepro verify release
     """
-    from dprepro import __version__
     from dprepro.errors import DpreproError
-    from dprepro.release.folder import differences, read_text
 
     if folder.is_file():
         raise DpreproError(
             f"{folder} is a file: name the folder that `dprepro release` wrote. Of a model file "
             "alone, `dprepro ledger MODEL` says what it spends"
         )
-    statement, found = differences(folder)
-    if read_text(folder / PAGE) != _page(folder, statement):
-        found.append(f"{PAGE}: not the page of model.json, as dprepro {__version__} draws it")
+    found = _differences(folder)
     for line in found:
         say(line)
     if found:
         raise typer.Exit(1)
     say(f"{folder}: statement and page are those of the model, and all texts agree")
+
+
+def _differences(folder: Path) -> list[str]:
+    """Return in words where the folder of a release is not what follows from its model."""
+    from dprepro import __version__
+    from dprepro.release.folder import differences, read_text
+
+    statement, found = differences(folder)
+    if read_text(folder / PAGE) != _page(folder, statement):
+        found.append(f"{PAGE}: not the page of model.json, as dprepro {__version__} draws it")
+    return found

@@ -24,6 +24,9 @@ from dprepro.data.domain import (
 )
 from dprepro.rows.codes import MAX_BINS, count_rows
 
+_NARROWEST = 1e-290
+"""Bounds nearer to each other have a reciprocal that could overflow."""
+
 
 def histogram(column: pd.Series, feature: Feature, max_bins: int) -> tuple[np.ndarray, np.ndarray]:
     """Sort rows into the public cells from which a feature's bins will be merged.
@@ -48,7 +51,7 @@ def histogram(column: pd.Series, feature: Feature, max_bins: int) -> tuple[np.nd
     refuse_missing(feature, missing)
     if isinstance(feature, NumericFeature):
         edges = cell_edges(feature, max_bins)
-        cells = _uniform_cells(numeric_values(column), edges)
+        cells = _cells(numeric_values(column), edges, edges.size == 2 * max_bins + 1)
         return cells, count_rows(cells, edges.size)
     codes = category_codes(column, feature.categories)
     refuse_unseen(feature, (codes < 0) & ~missing)
@@ -57,13 +60,25 @@ def histogram(column: pd.Series, feature: Feature, max_bins: int) -> tuple[np.nd
 
 
 def cell_edges(feature: NumericFeature, max_bins: int) -> np.ndarray:
-    """Return the edges (float64) of a numeric feature's ``2 * max_bins`` cells.
+    """Return the edges of a numeric feature's ``2 * max_bins`` cells, float64, ascending.
 
-    A feature that is constant by its bounds has one cell.
+    Edges that coincide, as of bounds a few floating-point numbers apart, are one: there are fewer
+    cells then. A feature that is constant by its bounds has one cell.
     """
-    if feature.lower == feature.upper:
-        return np.array([feature.lower - 0.5, feature.upper + 0.5])
-    return np.linspace(feature.lower, feature.upper, 2 * max_bins + 1)
+    lower, upper = float(feature.lower), float(feature.upper)
+    if lower == upper:
+        return np.array([lower, upper])
+    return np.unique(np.clip(np.linspace(lower, upper, 2 * max_bins + 1), lower, upper))
+
+
+def _cells(values: np.ndarray, edges: np.ndarray, is_uniform: bool) -> np.ndarray:
+    """Return the cell of each value, uint16 (n,): ``sum(edges[1:-1] <= x)``; NaN is in the last."""
+    if is_uniform and edges[-1] - edges[0] > _NARROWEST:
+        found: np.ndarray = _uniform_cells(values, edges)
+        return found
+    # Where edges coincide, no division says which cell it is.
+    cells = np.searchsorted(edges[1:-1], values, side="right")
+    return np.where(np.isnan(values), edges.size - 1, cells).astype(np.uint16)
 
 
 @kernel("(const(float64[:]), float64[::1])")

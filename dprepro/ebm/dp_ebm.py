@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.additive.bins import FeatureBins
+from dprepro.additive.bins import FeatureBins, finest_bins
 from dprepro.additive.editing import directions, make_all_monotone
+from dprepro.additive.keeping import require_kept
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.additive.shapes import noise_deviation
-from dprepro.data.domain import Domain
-from dprepro.ebm.binning import merge_cells
+from dprepro.data.domain import CategoricalFeature, Domain, Feature
+from dprepro.ebm.binning import cell_edges, merge_cells
 from dprepro.ebm.curator import NUMBER_OF_ROWS, DPEBMCurator
 from dprepro.ebm.cuts import random_cuts
 from dprepro.ebm.losses import LogisticLoss, Loss, SquaredLoss
@@ -105,6 +106,9 @@ class _DPEBM(Parametrised, AdditiveModel):
         )
         self.domain_ = domain
         self.ledger_ = self._open_ledger(domain, loss)
+        bins = [finest_bins(f, _inner_edges(f, self.max_bins), MAX_BINS) for f in domain.features]
+        uses = [(noise.binning, len(bins)), (noise.boosting, n_steps)]
+        require_kept(self, domain, bins, uses, self.monotone)
         settings = FitSettings(self.max_bins, self.learning_rate, n_steps, noise)
         with Threads(self.n_jobs) as threads:
             curator = DPEBMCurator(
@@ -178,6 +182,13 @@ class _DPEBM(Parametrised, AdditiveModel):
                 f"learning_rate must be at least {LEAST_RATE:g}, got {self.learning_rate!r}: steps "
                 "would be rounded away"
             )
+
+
+def _inner_edges(feature: Feature, max_bins: int) -> np.ndarray:
+    """Return what can be a cut of a number, float64; of categories none."""
+    if isinstance(feature, CategoricalFeature):
+        return np.empty(0)
+    return cell_edges(feature, max_bins)[1:-1]
 
 
 class DPEBMClassifier(_DPEBM, AdditiveClassifier):

@@ -9,24 +9,34 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.additive.bins import FeatureBins
+from dprepro.additive.bins import FeatureBins, finest_bins
 from dprepro.additive.editing import directions, make_all_monotone
 from dprepro.additive.intervals import ResidualSizes
+from dprepro.additive.keeping import require_kept
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.data.domain import Domain
 from dprepro.ebm_plus.algorithm import learn
 from dprepro.ebm_plus.curator import PlusCurator
 from dprepro.ebm_plus.function import Function
+from dprepro.ebm_plus.grid import possible_cuts
 from dprepro.ebm_plus.loss import Loss
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.ebm_plus.pairs import LEAST_EPOCHS, PairFunction, check_names, learn_with_pairs
+from dprepro.ebm_plus.pairs import (
+    LEAST_EPOCHS,
+    PairFunction,
+    check_names,
+    learn_with_pairs,
+    most_pairs,
+)
 from dprepro.estimators.inputs import FitRows, read_training_rows, resolve_domain_of
 from dprepro.estimators.validation import DOMAIN, JOBS, SEED, Parametrised, fitting
 from dprepro.plain import DELTA, EPSILON, Integer, OrNone, flag
 from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.sensitivity import ADD_REMOVE
+from dprepro.rows.codes import MAX_BINS
 from dprepro.threads import Threads
 
 
@@ -77,6 +87,10 @@ class _DPEBMPlus(Parametrised, AdditiveModel):
         self.domain_ = domain
         self.ledger_ = self._open_ledger(domain)
         budget = PrivacyBudget(self.epsilon, self.delta)
+        bins = [finest_bins(f, possible_cuts(f), MAX_BINS) for f in domain.features]
+        noise = [(1 / mu_of(*budget), 1)]
+        pairs_at_most = most_pairs(len(bins), self.pairs)
+        require_kept(self, domain, bins, noise, self.monotone, pairs_at_most)
         with Threads(self.n_jobs) as threads:
             curator = PlusCurator(rows, domain, loss, self.ledger_, self.random_state, threads)
             with curator:

@@ -81,6 +81,11 @@ def grid_edges(feature: NumericFeature) -> np.ndarray:
     return edges[np.append(np.ones(min(edges.size, 1), dtype=bool), apart)]
 
 
+def possible_cuts(feature: Feature) -> np.ndarray:
+    """Return what can be a cut of a number, float64; of categories none."""
+    return np.empty(0) if isinstance(feature, CategoricalFeature) else grid_edges(feature)
+
+
 @lru_cache(maxsize=4096)
 def _geometric(lower: float, upper: float) -> np.ndarray:
     """Return edges between bounds of one sign, 12 a decade; none within a decade."""
@@ -102,7 +107,9 @@ def cell_extents(feature: Feature) -> np.ndarray:
         return np.append(np.full(categories, 1 / max(categories, 1)), 0.0)
     edges = np.concatenate([[feature.lower], grid_edges(feature), [feature.upper]]) / 2
     width = edges[-1] - edges[0]
-    return np.append(np.diff(edges) / width if width > 0 else np.ones(1), 0.0)
+    # Bounds next to each other may have halves that are one: their cells count alike.
+    even = np.full(edges.size - 1, 1 / (edges.size - 1))
+    return np.append(np.diff(edges) / width if width > 0 else even, 0.0)
 
 
 def fine_cells(column: pd.Series, feature: Feature) -> tuple[np.ndarray, np.ndarray]:

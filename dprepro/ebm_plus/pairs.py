@@ -291,6 +291,11 @@ def asks_pairs(booster: Booster) -> bool:
     return cells_for(booster.rows, deviation) >= LEAST_CELLS
 
 
+def most_pairs(features: int, most: int) -> int:
+    """Return how many pairs can be kept at most, of so many features, where `most` are asked."""
+    return min(most, math.comb(min(features, CANDIDATE_FEATURES), 2))
+
+
 def cells_for(rows: float, deviation: float) -> float:
     """Return how many cells a pair is to have: so many that noise and effects are alike in each.
 

@@ -27,7 +27,7 @@ from dprepro.experiment.worker import (
     fit_task,
     score_on_test_rows,
 )
-from dprepro.inspect.naming import take_fills, take_names
+from dprepro.inspect.naming import take_card
 from dprepro.methods.registry import get
 from dprepro.rows.folder import StoreWarning
 
@@ -169,9 +169,7 @@ def fit_model(
     model = fit_one(task, data, all_rows, table)
     if not isinstance(model, AdditiveModel):
         raise DpreproError(f"{task.method} gave no additive model for these rows, so none is kept")
-    card = load_card(config.card)
-    take_names(model, card)
-    take_fills(model, card.fill)
+    take_card(model, load_card(config.card))
     return model
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from dprepro.additive.model import AdditiveModel
 from dprepro.config import ExperimentConfig
 from dprepro.data.card import Card, load_card
 from dprepro.data.domain import Domain, TaskKind
@@ -41,12 +42,14 @@ ROWS = 400
 class PlannedLedger:
     """The ledger that a task of a config would leave.
 
-    None if its method keeps none that names a release, or if its fit failed: see `error`.
+    None if its method keeps none that names a release, or if its fit failed: see `error`. The
+    `model` is that of the fit to drawn rows, if there was one.
     """
 
     task: Task
     ledger: Ledger | None
     error: str = ""
+    model: object = None
 
     @property
     def why_missing(self) -> str:
@@ -137,7 +140,7 @@ def _fit_all(
             setting = setting_of(task, method, kind, known, task_seed(task))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                planned = PlannedLedger(task, _fit(task, method, setting, X, y, rows))
+                planned = _fit(task, method, setting, X, y, rows)
         except (Exception, SystemExit) as error:  # one method must not hide the others
             if os.environ.get(DEBUG_VARIABLE):
                 traceback.print_exception(error)
@@ -148,24 +151,24 @@ def _fit_all(
 
 def _fit(
     task: Task, method: Method, setting: Setting, X: pd.DataFrame, y: np.ndarray, rows: int
-) -> Ledger | None:
+) -> PlannedLedger:
     model = method.build(setting, **task.params)
-    if plans_ledger(model) and not method.code:
-        return _unless_empty(task, model.planned_ledger(rows))
+    planned = model.planned_ledger(rows) if plans_ledger(model) else None
+    if planned is not None and not (method.code or isinstance(model, AdditiveModel)):
+        return PlannedLedger(task, _unless_empty(task, planned))
     encoded = ENCODINGS[method.encoding](setting.domain).transform(X)
-    fitted = ledger_of(fit_method(method, setting, task.params, encoded, y))
-    if method.code and fitted is not None:
-        note_repeats(fitted, method, setting, task.params, encoded, y)
-        if plans_ledger(model):  # no plan can say what a fit shows
-            planned = model.planned_ledger(rows)
+    fitted = fit_method(method, setting, task.params, encoded, y)
+    ledger = ledger_of(fitted)
+    if method.code and ledger is not None:
+        note_repeats(ledger, method, setting, task.params, encoded, y)
+        if planned is not None:  # no plan can say what a fit shows
             if type(planned) is not Ledger:
-                return None
-            planned.code = fitted.code
-            planned.note_observed(fitted.unpaid)
-            for text in fitted.floating_point:
+                return PlannedLedger(task, None)
+            planned.code = ledger.code
+            planned.note_observed(ledger.unpaid)
+            for text in ledger.floating_point:
                 planned.note_floating_point(text)
-            fitted = planned
-    return _unless_empty(task, fitted)
+    return PlannedLedger(task, _unless_empty(task, planned or ledger), model=fitted)
 
 
 def _unless_empty(task: Task, ledger: Ledger | None) -> Ledger | None:

@@ -13,6 +13,12 @@ from dprepro.data.card import Card, card_names, load_card
 from dprepro.data.domain import CategoricalFeature
 
 
+def take_card(model: AdditiveModel, card: Card) -> None:
+    """Give a fitted model what a card says: names, and where missing values go."""
+    take_names(model, card)
+    take_fills(model, card.fill)
+
+
 def take_names(model: AdditiveModel, card: Card) -> None:
     """Give a fitted model the names on the card; nothing is read from rows.
 

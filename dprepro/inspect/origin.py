@@ -49,6 +49,24 @@ def why_not_for_release(model: AdditiveModel, is_private: bool) -> str:
     return "" if ledger.holds else "fitted to private rows, and its ledger does not hold"
 
 
+def origin_of(
+    model: AdditiveModel, config: str, task: Task, all_rows: bool, own_table: bool = False
+) -> dict[str, Any]:
+    """Return what the file of a model says of where it comes from; see `save_fitted`."""
+    known = task.to_json()
+    origin: dict[str, Any] = {"config": config}
+    if all_rows or task.is_private:
+        origin |= {name: known[name] for name in _DECIDED if name in known}
+        origin["rows"] = "all" if all_rows else "of one split"
+    else:
+        origin["task"] = known
+    if own_table:
+        origin["table"] = _OWN_TABLE
+    if reason := why_not_for_release(model, task.is_private):
+        origin["not_for_release"] = reason
+    return origin
+
+
 def save_fitted(
     model: AdditiveModel,
     config: str,
@@ -74,23 +92,14 @@ def save_fitted(
     DpreproError
         If a file cannot be written.
     """
-    known = task.to_json()
-    origin: dict[str, Any] = {"config": config}
-    if all_rows or task.is_private:
-        origin |= {name: known[name] for name in _DECIDED if name in known}
-        origin["rows"] = "all" if all_rows else "of one split"
-    else:
-        origin["task"] = known
-    if own_table:
-        origin["table"] = _OWN_TABLE
-    if reason := why_not_for_release(model, task.is_private):
-        origin["not_for_release"] = reason
+    origin = origin_of(model, config, task, all_rows, own_table)
     with owner_only("not_for_release" in origin):
         save_model(model, path, origin)
     if all_rows or not task.is_private:
         return None
     notes = local_notes_path(path)
-    text = json.dumps({"format": _FORMAT, "note": _NOTE, "version": 1, "task": known}, indent=1)
+    values = {"format": _FORMAT, "note": _NOTE, "version": 1, "task": task.to_json()}
+    text = json.dumps(values, indent=1)
     try:
         write_own(notes, text + "\n")
     except OSError as error:

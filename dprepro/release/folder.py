@@ -18,8 +18,8 @@ from dprepro.release.statement import Publisher, Statement
 from dprepro.release.stating import state
 
 MODEL, STATEMENT = "model.json", "statement.json"
-_NEEDED_BYTES = 4 * 2**20
-"""More than a release takes up, but for a model of many thousand bins."""
+_SPARE_BYTES = 4 * 2**20
+"""Held beside what a release takes up: for folders, and for the budget book."""
 _CLOSE = 1e-5
 """By how much, relative, an epsilon may differ that another release of the accountant adds up."""
 
@@ -27,9 +27,9 @@ _CLOSE = 1e-5
 class Room:
     """A folder beside the place of a release, where it is made ready; a context manager.
 
-    It holds on to as much of the disk as a release takes. So a full disk, or a place where nothing
-    can be written, is found on entering, before any budget is spent. What is not published goes
-    away at the end.
+    It holds on to as much of the disk as a release takes, from `hold` on. So a full disk, or a
+    place where nothing can be written, is found before any budget is spent. What is not published
+    goes away at the end, unless it `is_kept`.
 
     Attributes
     ----------
@@ -37,6 +37,8 @@ class Room:
         Of this process alone; `publish` moves it to its place. Known after entering.
     is_published
         Whether it was moved there.
+    is_kept
+        Whether the folder stays if it is not published: its model has spent its budget.
 
     Raises
     ------
@@ -46,6 +48,7 @@ class Room:
 
     folder: Path
     is_published = False
+    is_kept = False
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -61,7 +64,8 @@ class Room:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._clear()
+        if self.is_published or not self.is_kept:
+            self._clear()
 
     def write(self, name: str, text: str) -> None:
         """Write a file of the release. Raises DpreproError."""
@@ -71,7 +75,7 @@ class Room:
     def publish(self) -> None:
         """Move the folder to its place, with all files on the disk. Raises DpreproError."""
         with _said(self.place):
-            self._ballast.unlink()
+            self.make_way()
             for path in self.folder.iterdir():
                 with path.open("rb") as file:
                     os.fsync(file.fileno())
@@ -80,6 +84,23 @@ class Room:
             self.folder.rename(self.place)
             self.is_published = True
             sync_folder(self.place.parent)
+
+    def hold(self) -> None:
+        """Hold on to as much of the disk as the files of a rehearsal take up, in their place.
+
+        Raises DpreproError if there is not so much.
+        """
+        with _said(self.place):
+            files = [path for path in self.folder.iterdir() if path != self._ballast]
+            size = sum(path.stat().st_size for path in files)
+            for path in files:
+                path.unlink()
+            self._fill(size)
+
+    def make_way(self) -> None:
+        """Let go of the disk, for the files of the release. Raises DpreproError."""
+        with _said(self.place):
+            self._ballast.unlink(missing_ok=True)
 
     @property
     def _ballast(self) -> Path:
@@ -92,10 +113,14 @@ class Room:
             self._own = Path(mkdtemp(prefix=f".{self.place.name}.", dir=self.place.parent))
             self.folder = self._own / self.place.name
             self.folder.mkdir()
-            with self._ballast.open("wb") as file:
-                file.write(b"\0" * _NEEDED_BYTES)
-                file.flush()
-                os.fsync(file.fileno())
+            self._fill(0)
+
+    def _fill(self, size: int) -> None:
+        with self._ballast.open("wb") as file:
+            for left in range(size + _SPARE_BYTES, 0, -_SPARE_BYTES):
+                file.write(b"\0" * min(left, _SPARE_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
 
     def _clear(self) -> None:
         if self._own is not None:

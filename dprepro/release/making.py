@@ -18,9 +18,16 @@ COUNTS = "its noise was drawn, so its budget counts as spent"
 
 
 def fit_reserved(
-    entry: Entry, planned: Ledger, fit: Callable[[], AdditiveModel], rows: Rows | None = None
+    entry: Entry,
+    planned: Ledger,
+    fit: Callable[[], AdditiveModel],
+    keep: Callable[[AdditiveModel], None],
+    rows: Rows | None = None,
 ) -> tuple[AdditiveModel, Total]:
     """Return the model of `fit`, whose ledger is in the budget book before it draws noise.
+
+    A model that spends what was planned is given to `keep`, which writes it to the disk, before
+    the book is used again.
 
     Beside it is what all releases of its rows then have spent, this one as planned. A fit that
     fails before its first noise is cancelled in the book. Any other counts, also one that is
@@ -43,10 +50,13 @@ def fit_reserved(
     ledger = ledger_of(model)
     if ledger is None:
         raise DpreproError(f"the fit left no ledger, so nothing is written; {COUNTS}")
-    settle(entry.name, "reserved", ledger=ledger_to_json(ledger))
     spent, most = ledger.spent_epsilon(), planned.spent_epsilon()
     unplanned = ledger.code and set(ledger.floating_point) - set(planned.floating_point)
-    if not ledger.holds or spent > most + slack(most) or unplanned:
+    as_planned = ledger.holds and spent <= most + slack(most) and not unplanned
+    if as_planned:
+        keep(model)
+    settle(entry.name, "reserved", ledger=ledger_to_json(ledger))
+    if not as_planned:
         raise DpreproError(
             f"the fit spends epsilon {spent:.6g}, and {most:.6g} was planned, or its ledger does "
             f"not hold, or lists noise that was not planned: nothing is written; {COUNTS}"

@@ -52,12 +52,16 @@ def of_the_book(entry: Entry, total: Total) -> dict[str, object]:
         raise DpreproError("the budget book does not have this release any more")
     (entry,) = entered
     known = [e.name for e in book.of(entry.card, entry.rows, entry.like) if e.counts]
+    return spent_with(known.index(entry.name), total, len(entry.other_people))
+
+
+def spent_with(earlier: int, total: Total, other_people: int = 0) -> dict[str, object]:
+    """Return the fields of `Publisher` for so many earlier releases, and what all spend.
+
+    `other_people` is the number of releases of alike rows that are said to be of other people.
+    """
     epsilon, delta = total.budget
     together = Together(
         epsilon=round_up(epsilon), delta=delta, unit=total.unit, relation=total.adjacency.value
     )
-    return {
-        "earlier_releases": known.index(entry.name),
-        "other_people": len(entry.other_people),
-        "together": together,
-    }
+    return {"earlier_releases": earlier, "other_people": other_people, "together": together}

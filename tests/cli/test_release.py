@@ -329,7 +329,7 @@ def test_a_disk_that_fails_after_the_fit_counts_what_was_spent(
 
     monkeypatch.setattr(folder.Room, "publish", publish)
     card = card_of(tmp_path)
-    with pytest.raises(DpreproError, match="Nothing is written; its noise was drawn"):
+    with pytest.raises(DpreproError, match="its budget counts as spent; the model lies in"):
         release(card)
     assert not (tmp_path / "out").exists()
     assert [entry.counts for entry in read_book().entries] == [True]

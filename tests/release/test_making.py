@@ -43,10 +43,17 @@ def fit(model: Any = None, fails: BaseException | None = None, draws: bool = Fal
     return run
 
 
+def nothing_is_kept(model: Any) -> None:
+    pytest.fail("the model is not as planned")
+
+
 def test_a_fit_is_reserved_before_its_noise_and_leaves_its_own_ledger() -> None:
     model = Model(gaussian_ledger(0.9))
-    found, total = fit_reserved(entry(), gaussian_ledger(1.0), fit(model, draws=True))
+    kept: list[Any] = []
+    given = entry(), gaussian_ledger(1.0), fit(model, draws=True)
+    found, total = fit_reserved(*given, kept.append)
     assert found is model
+    assert kept == [model]
     assert total.budget.epsilon == pytest.approx(1.0, abs=1e-3)  # as planned
     assert status() == "reserved"
     assert read_book().entries[0].spent.epsilon == 0.9
@@ -55,14 +62,14 @@ def test_a_fit_is_reserved_before_its_noise_and_leaves_its_own_ledger() -> None:
 @pytest.mark.parametrize("error", [DpreproError("no"), KeyboardInterrupt(), MemoryError()])
 def test_a_fit_that_fails_before_its_noise_is_cancelled(error: BaseException) -> None:
     with pytest.raises(type(error)):
-        fit_reserved(entry(), gaussian_ledger(), fit(fails=error))
+        fit_reserved(entry(), gaussian_ledger(), fit(fails=error), nothing_is_kept)
     assert status() == "cancelled"
 
 
 @pytest.mark.parametrize("error", [DpreproError("no"), KeyboardInterrupt(), MemoryError()])
 def test_a_fit_that_fails_after_its_noise_counts(error: BaseException) -> None:
     with pytest.raises(type(error)):
-        fit_reserved(entry(), gaussian_ledger(), fit(fails=error, draws=True))
+        fit_reserved(entry(), gaussian_ledger(), fit(fails=error, draws=True), nothing_is_kept)
     assert status() == "reserved"
 
 
@@ -86,15 +93,16 @@ def test_a_fit_of_ones_own_with_other_noise_than_was_planned_is_not_written() ->
 
 
 def test_a_fit_that_spends_more_than_planned_counts_as_what_it_spent() -> None:
+    spends_more = fit(Model(gaussian_ledger(2.0)), draws=True)
     with pytest.raises(DpreproError, match="was planned"):
-        fit_reserved(entry(), gaussian_ledger(1.0), fit(Model(gaussian_ledger(2.0)), draws=True))
+        fit_reserved(entry(), gaussian_ledger(1.0), spends_more, nothing_is_kept)
     assert read_book().entries[0].spent.epsilon == 2.0
     assert read_book().entries[0].counts
 
 
 def test_a_fit_without_a_ledger_is_not_released() -> None:
     with pytest.raises(DpreproError, match="left no ledger"):
-        fit_reserved(entry(), gaussian_ledger(), fit(Model(None), draws=True))
+        fit_reserved(entry(), gaussian_ledger(), fit(Model(None), draws=True), nothing_is_kept)
     assert status() == "reserved"
 
 
@@ -102,7 +110,7 @@ def test_a_process_that_dies_in_its_fit_counts() -> None:
     child = os.fork()
     if child == 0:
         try:
-            fit_reserved(entry(), gaussian_ledger(), lambda: os._exit(9))
+            fit_reserved(entry(), gaussian_ledger(), lambda: os._exit(9), nothing_is_kept)
         finally:
             os._exit(1)
     _, ended = os.waitpid(child, 0)
