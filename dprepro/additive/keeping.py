@@ -35,7 +35,7 @@ _WHOLE = 2.0**30
 _ROOM = 2.0**60
 """No function, level or noise is so many times the size of the target's bounds, or of 1."""
 
-LARGEST_TARGET = 2.0**MOST_POWER * _WHOLE / _ROOM
+LARGEST_KEPT_TARGET = 2.0**MOST_POWER * _WHOLE / _ROOM
 """About 7.9e261: the largest bound of a target that leaves room for the numbers of its models."""
 
 ALLOWANCE = MEBIBYTE
@@ -147,10 +147,10 @@ def _size_of_target(domain: Domain) -> float:
     if any(isinstance(value, str) for value in domain.target):
         return 1.0
     size = max(abs(float(bound)) for bound in domain.target)
-    if size > LARGEST_TARGET:
+    if size > LARGEST_KEPT_TARGET:
         raise ValueError(
-            f"the target's bounds go beyond {LARGEST_TARGET:.2g} in size, so a model file has no "
-            "room for its functions and their noise: divide the target and its bounds by a "
+            f"the target's bounds go beyond {LARGEST_KEPT_TARGET:.2g} in size, so a model file has "
+            "no room for its functions and their noise: divide the target and its bounds by a "
             "constant"
         )
     return max(size, 1.0)

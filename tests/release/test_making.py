@@ -79,7 +79,7 @@ def test_a_fit_that_fails_counts_where_others_than_our_samplers_draw_its_noise()
     planned.code = "abc"
     planned.note_floating_point("a sum: noise of a library")
     with pytest.raises(DpreproError):
-        fit_reserved(entry(), planned, fit(fails=DpreproError("no")))
+        fit_reserved(entry(), planned, fit(fails=DpreproError("no")), nothing_is_kept)
     assert status() == "reserved"
 
 
@@ -88,7 +88,7 @@ def test_a_fit_of_ones_own_with_other_noise_than_was_planned_is_not_written() ->
     ledger.code = "abc"
     ledger.note_floating_point("a sum: noise of a library")
     with pytest.raises(DpreproError, match="lists noise that was not planned"):
-        fit_reserved(entry(), gaussian_ledger(1.0), fit(Model(ledger), draws=True))
+        fit_reserved(entry(), gaussian_ledger(1.0), fit(Model(ledger), draws=True), nothing_is_kept)
     assert status() == "reserved"
 
 
