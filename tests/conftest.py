@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,7 @@ import typer.testing
 
 from dprepro.cache import cache_dir
 from dprepro.compiled.bundle import FOLDER_VARIABLE
-from dprepro.experiment import journal
 from dprepro.published import hypotheses
-from dprepro.report.read import results
 
 ROOT = Path(__file__).resolve().parent.parent
 LONG = ROOT / "tests" / "long.txt"
@@ -62,23 +60,6 @@ def _commands_built_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.main, "get_command", built)
         patch.setattr(typer.testing, "_get_command", built)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _committed_journals_are_read_once() -> Iterator[None]:
-    """They have 56,000 records, which take 6 s: a process of the tests keeps what it has read."""
-    read, folder = journal.read_journal, ROOT / "results"
-    once = functools.cache(read)
-
-    def read_journal(path: Path, keys: Collection[str] | None = None) -> journal.JournalContents:
-        if keys is None and path.resolve().parent == folder:
-            return once(path.resolve())
-        return read(path, keys)
-
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (journal, results):
-            patch.setattr(module, "read_journal", read_journal)
         yield
 
 

@@ -55,7 +55,8 @@ def method_names() -> list[str]:
 
 def journal_names() -> list[str]:
     """Return the names of the journals in the usual folder, sorted."""
-    return sorted(path.stem for path in Path("results").glob("*.jsonl"))
+    found = Path("results").glob("*")
+    return sorted({path.stem for path in found if path.suffix in (".jsonl", ".parquet")})
 
 
 def _stems(folder: Path) -> list[str]:

@@ -9,18 +9,28 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from dprepro import files
 from dprepro.durable import refusal
 from dprepro.errors import DpreproError
 from dprepro.experiment.appended import AppendedFile, JournalWarning
 from dprepro.experiment.lines import NOT_NEXT, Chain, DamagedLineError, is_chained, parsed, written
-from dprepro.experiment.record import Record
+from dprepro.experiment.packed import (
+    SUFFIX,
+    PackedRecords,
+    last_line,
+    read_packed,
+    unpacked,
+)
+from dprepro.experiment.packed import read_tasks as packed_tasks
+from dprepro.experiment.record import Record, Task
+from dprepro.experiment.record_table import RecordTable
 from dprepro.experiment.stated import StatedPlan
 from dprepro.files import MEBIBYTE, NoFileError
 from dprepro.text import shell
@@ -39,9 +49,29 @@ CRLF = (
 )
 _MOST_BYTES = 1024 * MEBIBYTE
 _END = b'{"kind":"end"'
+_Found = TypeVar("_Found")
+_ENVIRONMENT = b'{"kind":"environment"'
 _PLAN = b'{"kind":"plan"'
 _RECORD = b'{"kind":"record","key":"'
 _KEY = slice(len(_RECORD), len(_RECORD) + 16)
+
+
+def journal_files(folder: Path) -> dict[str, Path]:
+    """Return the journals of a folder by name, sorted: packed ones, and those of lines.
+
+    While a run adds to a packed journal, and where it was killed then, both forms are there. The
+    lines count as soon as there are any, since they begin with those that were packed.
+    """
+    found = {path.stem: path for path in folder.glob(f"*{SUFFIX}")}
+    for path in folder.glob("*.jsonl"):
+        if path.stem not in found or path.stat().st_size:
+            found[path.stem] = path
+    return dict(sorted(found.items(), key=lambda each: each[1].name))
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a journal is a packed one, by its name."""
+    return path.suffix == SUFFIX
 
 
 @dataclass(frozen=True)
@@ -80,17 +110,76 @@ def read_journal(path: Path, keys: Collection[str] | None = None) -> JournalCont
     DpreproError
         If the file cannot be read, or a line that is read is not what `Journal` wrote.
     """
+    if is_packed(path):
+        return _contents_of_packed(_read_packed(path), keys)
     return contents_of(entry for _, entry in entries(read_bytes(path), path, keys))
 
 
+@dataclass(frozen=True)
+class JournalTable:
+    """What a journal holds, its records in columns; see `JournalContents`."""
+
+    environments: list[dict[str, Any]]
+    table: RecordTable
+    plan: StatedPlan | None
+
+
+def read_table(path: Path) -> JournalTable:
+    """Read a journal, packed or not, with its records in columns. Raises DpreproError."""
+    if is_packed(path):
+        packed = _read_packed(path)
+        found = contents_of(entry_of(line) for _, line in packed.lines)
+        return JournalTable(found.environments, packed.table, found.plan)
+    found = read_journal(path)
+    return JournalTable(found.environments, RecordTable.of(found.records), found.plan)
+
+
+def read_tasks(path: Path) -> Sequence[Task]:
+    """Return one task of each cell that a journal holds records of. Raises DpreproError."""
+    if is_packed(path):
+        return _of_packed(path, packed_tasks)
+    return list({record.task.cell: record.task for record in read_journal(path).records}.values())
+
+
 def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a journal. Raises DpreproError."""
+    """Return the bytes of a journal's lines, also of a packed one. Raises DpreproError."""
+    return _of_packed(path, unpacked) if is_packed(path) else _read_file(path)
+
+
+def _read_file(path: Path) -> bytes:
     try:
         return files.read_bytes(path, _MOST_BYTES)
     except NoFileError as error:
         raise DpreproError(
             f"no journal {path}; `dprepro run {shell(path.stem)}` writes it"
         ) from error
+
+
+def _read_packed(path: Path) -> PackedRecords:
+    return _of_packed(path, read_packed)
+
+
+def _of_packed(path: Path, read: Callable[[bytes], _Found]) -> _Found:
+    try:
+        return read(_read_file(path))
+    except MALFORMED as error:
+        raise DpreproError(
+            f"{path}: {_said(error)}. Nothing repairs a packed journal: take it from where it was "
+            "packed, or run its config again with --fresh"
+        ) from error
+
+
+def _contents_of_packed(packed: PackedRecords, keys: Collection[str] | None) -> JournalContents:
+    others = contents_of(entry_of(line) for _, line in packed.lines)
+    starts = [place for place, line in packed.lines if line.startswith(_ENVIRONMENT)]
+    rows = packed.table.last
+    if keys is not None:
+        rows = rows[packed.table.positions(list(keys))[rows] >= 0]
+    records, computed_in = list(packed.table.records(rows)), {}
+    for row, record in zip(rows.tolist(), records, strict=True):
+        if (number := bisect_right(starts, row)) > 0:
+            computed_in[record.task.key] = others.environments[number - 1]
+    return JournalContents(others.environments, records, computed_in, others.plan)
 
 
 def contents_of(found: Iterator[Entry]) -> JournalContents:
@@ -193,6 +282,9 @@ def last_plan(path: Path) -> StatedPlan | None:
     """
     try:
         raw = files.read_bytes(path, _MOST_BYTES)
+        if is_packed(path):
+            found = last_line(raw, "plan")
+            return None if found is None else StatedPlan.from_json(parsed(found))
         start = raw.rfind(b"\n" + _PLAN) + 1
         line = raw[start:].partition(b"\n")[0]
         return StatedPlan.from_json(parsed(line)) if line.startswith(_PLAN) else None

@@ -9,7 +9,7 @@ from typing import Any
 
 from dprepro.errors import DpreproError
 from dprepro.experiment.appended import JournalWarning
-from dprepro.experiment.journal import JournalContents, read_journal
+from dprepro.experiment.journal import JournalContents, journal_files, read_journal
 from dprepro.experiment.record import Record, Task
 
 
@@ -26,8 +26,8 @@ def finished_elsewhere(
     """
     wanted = {task.key for task in tasks if task.seed is not None}
     entries: list[dict[str, Any] | Record] = []
-    for neighbour in sorted(path.parent.glob("*.jsonl")) if wanted else ():
-        if neighbour.name == path.name:
+    for name, neighbour in journal_files(path.parent).items() if wanted else ():
+        if name == path.stem:
             continue
         try:
             with warnings.catch_warnings():

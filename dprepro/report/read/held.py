@@ -1,36 +1,67 @@
-"""Records as journals hold them, and cells made of the records of one journal or several."""
+"""The records of journals as cells, made of the records of one journal or several."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dprepro.experiment.record import Record, Task
+from dprepro.experiment.record_table import STATUSES, RecordTable
 from dprepro.privacy.standing import AuthorsWord
+from dprepro.privacy.unverified import is_unverified
+from dprepro.report.read.audits import WordsOf
 from dprepro.report.read.cell import ResultCell
 from dprepro.report.read.datasets import builtin_names, dataset_of
 from dprepro.report.read.ledgers import kept_ledger
-from dprepro.report.read.plans import JournalPlan
+from dprepro.report.read.plans import JournalPlan, planned_splits
+
+_Told = TypeVar("_Told")
+_OK, _FAILED, _SKIPPED = (STATUSES.index(status) for status in ("ok", "failed", "skipped"))
 
 
 @dataclass(frozen=True)
-class HeldRecord:
-    """A record, the journal it stands in, and what that journal's config asks for.
+class HeldJournal:
+    """A journal: the records that count, what its config asks for, and machines and versions.
 
-    `word` is what audits say of the code of its method, if that is one's own.
+    Attributes
+    ----------
+    table, rows
+        All its records, and the rows of those that count, in the order of the plan; integers (n,).
+    words
+        What audits say of the code of methods of one's own.
     """
 
-    record: Record
-    journal: str
-    planned: int
+    name: str
     plan: JournalPlan | None
-    word: AuthorsWord | None = None
+    table: RecordTable
+    rows: NDArray[np.intp]
+    words: WordsOf
+    environments: Sequence[dict[str, Any]] = ()
+
+    @property
+    def records(self) -> Iterator[Record]:
+        """The records that count."""
+        return self.table.records(self.rows)
+
+    @property
+    def has_own_card(self) -> bool:
+        """Whether the card of its dataset is known not to be built in."""
+        return self.plan is not None and self.plan.has_own_card
+
+    @property
+    def metric(self) -> str:
+        """The metric that its config names; empty where unknown."""
+        return "" if self.plan is None else self.plan.metric
 
     @property
     def papers(self) -> frozenset[str] | None:
-        """What it answers to; None where its config is unknown."""
+        """What its config answers to; None where its config is unknown."""
         if self.plan is None:
             return None
         return frozenset() if self.plan.paper is None else frozenset({self.plan.paper})
@@ -43,15 +74,19 @@ class HeldRecord:
             return frozenset()
         return frozenset({(plan.paper, plan.table)})
 
-
-@dataclass(frozen=True)
-class HeldJournal:
-    """A journal: the records that count, what its config asks for, and machines and versions."""
-
-    name: str
-    plan: JournalPlan | None
-    entries: Sequence[HeldRecord]
-    environments: Sequence[dict[str, Any]] = ()
+    @cached_property
+    def parts(self) -> Sequence[Part]:
+        """What it holds of each cell."""
+        planned = planned_splits(self.plan, self.table, self.rows)
+        codes = self.table.task[self.rows]
+        order = np.argsort(codes, kind="stable")
+        found, starts = np.unique(codes[order], return_index=True)
+        groups = np.split(self.rows[order], starts[1:]) if found.size else []
+        parts = [
+            Part(self, self.table.tasks[code], rows, planned[int(code)], int(order[start]))
+            for code, start, rows in zip(found, starts, groups, strict=True)
+        ]
+        return sorted(parts, key=lambda part: part.place)
 
     def planned(self) -> list[ResultCell]:
         """Return the cells of the plan that no record answers to.
@@ -59,79 +94,137 @@ class HeldJournal:
         A plan has keys and no tasks. The other fields of a task are copied from another record, one
         of the same label if there is one.
         """
-        if self.plan is None or not self.entries:
+        if self.plan is None or not self.rows.size:
             return []
-        held = {entry.record.task.key for entry in self.entries}
+        cells = self.plan.cells or {}
+        keys = [key for found in cells.values() for key in found]
+        owner = np.repeat(np.arange(len(cells)), [len(found) for found in cells.values()])
+        places = self.table.positions(keys)
+        answered = set(owner[places[places >= 0]].tolist())
         # The first of each label; a grid has thousands of cells.
-        first = {entry.record.task.label: entry for entry in reversed(self.entries)}
+        first = {part.task.label: part.task for part in reversed(self.parts)}
         return [
-            self._planned(label, epsilon, len(keys), self.plan, first.get(label))
-            for (label, epsilon), keys in (self.plan.cells or {}).items()
-            if not held.intersection(keys)
+            self._planned(label, epsilon, len(found), self.plan, first.get(label))
+            for number, ((label, epsilon), found) in enumerate(cells.items())
+            if number not in answered
         ]
 
     def _planned(
-        self, label: str, epsilon: float, splits: int, plan: JournalPlan, same: HeldRecord | None
+        self, label: str, epsilon: float, splits: int, plan: JournalPlan, same: Task | None
     ) -> ResultCell:
-        like = same or self.entries[0]
-        task = replace(like.record.task, label=label, epsilon=epsilon, split=0)
+        task = replace(same or self.parts[0].task, label=label, epsilon=epsilon, split=0)
         return ResultCell(
             task if same else replace(task, method="", params={}),
             (self.name,),
             {},
             planned=splits,
-            papers=like.papers,
-            tables=like.tables,
+            papers=self.papers,
+            tables=self.tables,
             metric=plan.metric,
             data=dataset_of(task, plan.has_own_card),
         )
 
 
-def make_cell(entries: Sequence[HeldRecord]) -> ResultCell:
+@dataclass(frozen=True)
+class Part:
+    """What one journal holds of a cell.
+
+    Attributes
+    ----------
+    task
+        Of any split.
+    rows
+        Of the journal's table; integers (n,).
+    planned
+        Number of splits that make the cell complete.
+    place
+        Where the first of its records stands among those that count.
+    """
+
+    journal: HeldJournal
+    task: Task
+    rows: NDArray[np.intp]
+    planned: int
+    place: int
+
+
+def make_cell(parts: Sequence[Part]) -> ResultCell:
     """Make a cell; of several journals, with what each of them holds."""
-    cell = _cell(entries)
-    if len(cell.journals) == 1:
+    cell = _cell(parts)
+    if len(parts) == 1:
         return cell
-    parts = {
-        journal: _cell([entry for entry in entries if entry.journal == journal])
-        for journal in cell.journals
-    }
-    return replace(cell, parts=parts)
+    return replace(cell, parts={part.journal.name: _cell([part]) for part in parts})
 
 
-def _cell(entries: Sequence[HeldRecord]) -> ResultCell:
+def _cell(parts: Sequence[Part]) -> ResultCell:
     """Make a cell; the same task in two journals counts once.
 
     A finished record counts before a failed one, and one with more metrics before one with fewer.
     """
-    records: dict[int, Record] = {}
-    for record in (entry.record for entry in entries):
-        known = records.get(record.task.split)
-        if known is None or _says_more(record, known):
-            records[record.task.split] = record
-    ordered = [records[split] for split in sorted(records)]
-    finished = [r for r in ordered if r.status == "ok"]
-    metrics = dict.fromkeys(name for r in finished for name in r.metrics)
-    having = {m: [r for r in finished if m in r.metrics] for m in metrics}
-    absent = {name: why for r in finished for name, why in r.absent.items()}
+    counting = _counting(parts)
+    finished = [(table, rows[table.status[rows] == _OK]) for table, rows in counting]
+    metrics = dict.fromkeys(name for table, rows in finished if rows.size for name in table.metrics)
+    values: dict[str, tuple[float, ...]] = {}
+    numbers: dict[str, tuple[int, ...]] = {}
+    for name in metrics:
+        figures = np.concatenate([_column(table, name, rows) for table, rows in finished])
+        splits = np.concatenate([table.split[rows] for table, rows in finished])
+        having = np.flatnonzero(figures == figures)
+        having = having[np.argsort(splits[having], kind="stable")]
+        if having.size:
+            values[name] = tuple(figures[having].tolist())
+            numbers[name] = tuple(splits[having].tolist())
+    task = parts[0].task
     return ResultCell(
-        task=ordered[0].task,
-        journals=tuple(dict.fromkeys(entry.journal for entry in entries)),
-        values={m: tuple(float(r.metrics[m]) for r in found) for m, found in having.items()},
-        numbers={m: tuple(r.task.split for r in found) for m, found in having.items()},
-        absent={name: why for name, why in absent.items() if name not in having},
-        failed=sum(r.status == "failed" for r in ordered),
-        skipped=sum(r.status == "skipped" for r in ordered),
-        planned=max(entry.planned for entry in entries),
-        papers=_papers(entries),
-        tables=frozenset().union(*(entry.tables for entry in entries)),
-        messages=tuple(dict.fromkeys(r.message for r in ordered if r.message)),
+        task=task,
+        journals=tuple(part.journal.name for part in parts),
+        values=values,
+        numbers=numbers,
+        absent={
+            name: why
+            for told in _in_order(finished, lambda table: table.absent)
+            for name, why in told.items()
+            if name not in values
+        },
+        failed=sum(int((table.status[rows] == _FAILED).sum()) for table, rows in counting),
+        skipped=sum(int((table.status[rows] == _SKIPPED).sum()) for table, rows in counting),
+        planned=max(part.planned for part in parts),
+        papers=_papers(parts),
+        tables=frozenset().union(*(part.journal.tables for part in parts)),
+        messages=tuple(dict.fromkeys(_in_order(counting, lambda table: table.messages))),
         spent_epsilon=_spent_epsilon(finished),
-        keeps_ledger=not any(record.is_unverified for record in finished),
-        word=AuthorsWord.worst(entry.word for entry in entries),
-        metric=next((e.plan.metric for e in entries if e.plan and e.plan.metric), ""),
-        data=dataset_of(ordered[0].task, any(e.plan and e.plan.has_own_card for e in entries)),
+        keeps_ledger=not any(
+            is_unverified(task.epsilon, table.ledger_of(row))
+            for table, row in _one_of_each_ledger(finished)
+        ),
+        word=AuthorsWord.worst(word for part in parts for word in _words(part)),
+        metric=next((metric for part in parts if (metric := part.journal.metric)), ""),
+        data=dataset_of(task, any(part.journal.has_own_card for part in parts)),
     )
+
+
+_Counting = Sequence[tuple[RecordTable, NDArray[np.intp]]]
+"""Tables, and of each the rows that count."""
+
+
+def _counting(parts: Sequence[Part]) -> _Counting:
+    """Return one row for each split, of the journal that says most of it."""
+    if len(parts) == 1:
+        return [(parts[0].journal.table, parts[0].rows)]
+    best: dict[int, tuple[int, int]] = {}
+    for number, part in enumerate(parts):
+        table = part.journal.table
+        for row in part.rows.tolist():
+            split = int(table.split[row])
+            known = best.get(split)
+            if known is None or _says_more(
+                table.record(row), parts[known[0]].journal.table.record(known[1])
+            ):
+                best[split] = number, row
+    return [
+        (part.journal.table, np.array([r for n, r in best.values() if n == number], np.intp))
+        for number, part in enumerate(parts)
+    ]
 
 
 def _says_more(record: Record, known: Record) -> bool:
@@ -140,14 +233,44 @@ def _says_more(record: Record, known: Record) -> bool:
     return record.metrics.keys() > known.metrics.keys()
 
 
-def _papers(entries: Sequence[HeldRecord]) -> frozenset[str] | None:
-    known = [entry.papers for entry in entries if entry.papers is not None]
-    return frozenset().union(*known) if len(known) == len(entries) else None
+def _column(table: RecordTable, name: str, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    return table.metrics[name][rows] if name in table.metrics else np.full(rows.size, np.nan)
 
 
-def _spent_epsilon(records: Iterable[Record]) -> float | None:
+def _in_order(counting: _Counting, of: Callable[[RecordTable], Mapping[int, _Told]]) -> list[_Told]:
+    """Return what some rows say, in the order of their splits."""
+    found = [
+        (int(table.split[row]), told[row])
+        for table, rows in counting
+        if (told := of(table))
+        for row in rows.tolist()
+        if row in told
+    ]
+    return [told for _, told in sorted(found, key=lambda each: each[0])]
+
+
+def _papers(parts: Sequence[Part]) -> frozenset[str] | None:
+    known = [part.journal.papers for part in parts if part.journal.papers is not None]
+    return frozenset().union(*known) if len(known) == len(parts) else None
+
+
+def _one_of_each_ledger(finished: _Counting) -> Iterator[tuple[RecordTable, int]]:
+    """Yield a row of each distinct ledger; rows without one count as one more."""
+    for table, rows in finished:
+        for row in np.unique(table.ledger[rows], return_index=True)[1].tolist():
+            yield table, int(rows[row])
+
+
+def _words(part: Part) -> Iterator[AuthorsWord | None]:
+    table = part.journal.table
+    for _, row in _one_of_each_ledger([(table, part.rows)]):
+        ledger = table.ledger_of(row)
+        yield part.journal.words.of(part.task.method, ledger.get("code")) if ledger else None
+
+
+def _spent_epsilon(finished: _Counting) -> float | None:
     """Return the largest spent epsilon; None unless every record of the cell states it."""
-    ledgers = [kept_ledger(record) for record in records]
+    ledgers = [kept_ledger(table.record(row)) for table, row in _one_of_each_ledger(finished)]
     spent = [None if ledger is None else ledger.spent_epsilon for ledger in ledgers]
     known = [value for value in spent if value is not None]
     return max(known) if known and len(known) == len(spent) else None

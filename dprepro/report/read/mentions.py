@@ -1,18 +1,12 @@
-"""Which journals of a folder hold two methods, found without parsing their lines."""
+"""Which journals of a folder hold two methods."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from dprepro.files import MEBIBYTE, read_bytes
 from dprepro.report.read.results import journal_paths
-
-_MOST_BYTES = 1024 * MEBIBYTE
-_DATASET = re.compile(rb'"dataset": ?("(?:[^"\\]|\\.)*")')
 
 
 def usual_journals(folder: Path) -> list[Path]:
@@ -91,18 +85,10 @@ def is_mentioned(folder: Path, name: str) -> bool:
 
 def _mentioned(path: Path, names: Sequence[str]) -> dict[str, set[str]]:
     """Return, by dataset, those of `names` that are the label or the method of a task there."""
-    text = read_bytes(path, _MOST_BYTES)
+    from dprepro.experiment.journal import read_tasks
+
     found: dict[str, set[str]] = defaultdict(set)
-    for name in names:
-        patterns = [pattern for pattern in _patterns(name) if pattern in text]
-        for line in text.splitlines() if patterns else ():
-            if any(pattern in line for pattern in patterns):
-                dataset = _DATASET.search(line)  # a plan has labels as well, and no dataset
-                if dataset:
-                    found[json.loads(dataset[1])].add(name)
+    for task in read_tasks(path):
+        for name in {task.label, task.method}.intersection(names):
+            found[task.dataset].add(name)
     return found
-
-
-def _patterns(name: str) -> list[bytes]:
-    quoted = json.dumps(name)
-    return [f'"{key}":{gap}{quoted}'.encode() for key in ("label", "method") for gap in ("", " ")]

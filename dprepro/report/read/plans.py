@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
-from dprepro.experiment.journal import JournalContents
-from dprepro.experiment.record import Record, Task
+import numpy as np
+from numpy.typing import NDArray
+
+from dprepro.experiment.record import Task
+from dprepro.experiment.record_table import RecordTable
 from dprepro.experiment.stated import StatedPlan
 
 
@@ -51,56 +53,68 @@ class JournalPlan:
             not plan.has_builtin_card,
         )
 
-    @cached_property
-    def order(self) -> dict[str, int]:
-        """The place of each task's key."""
-        keys = [key for found in (self.cells or {}).values() for key in found]
-        return {key: place for place, key in enumerate(keys)}
-
 
 def current(
-    contents: JournalContents, assumed: JournalPlan | None = None
-) -> tuple[list[Record], JournalPlan | None]:
-    """Return the records that the config asked for last, in its order, and the plan that says so.
+    stated: StatedPlan | None, table: RecordTable, assumed: JournalPlan | None = None
+) -> tuple[NDArray[np.intp], JournalPlan | None]:
+    """Return the rows that the config asked for last, in its order, and the plan that says so.
 
     Parameters
     ----------
+    stated
+        The plan that the journal states last.
     assumed
         What the config asks for, as far as is known, where the journal states no plan. If the
         journal holds none of its keys, the journal is older or another config's, and the keys are
         left out.
+
+    Returns
+    -------
+    Rows of `table`, integers (number of tasks,), of several records of a task the last; and the
+    plan.
     """
-    plan = JournalPlan.stated(contents.plan) if contents.plan else assumed
+    plan = JournalPlan.stated(stated) if stated else assumed
     if plan is not None and plan.cells is not None:
-        order = plan.order
-        asked = [record for record in contents.records if record.task.key in order]
-        if asked or contents.plan:
-            return sorted(asked, key=lambda record: order[record.task.key]), plan
+        keys = [key for found in plan.cells.values() for key in found]
+        asked = table.last_of_each(table.positions(keys), len(keys))
+        if asked.size or stated:
+            return asked, plan
         plan = replace(plan, cells=None)
-    return _last_of_each_label(contents.records), plan
+    return _last_of_each_label(table), plan
 
 
-def planned_splits(plan: JournalPlan | None, records: Sequence[Record]) -> dict[str, int]:
-    """Return, by key of a record's task, the number of splits that make its cell complete.
+def planned_splits(
+    plan: JournalPlan | None, table: RecordTable, rows: NDArray[np.intp]
+) -> dict[int, int]:
+    """Return, by position of a task in `table.tasks`, how many splits make its cell complete.
 
     Where no plan says, as many as the fullest cell of the same dataset has.
     """
+    present = np.unique(table.task[rows])
     fullest: dict[str, set[int]] = defaultdict(set)
-    for record in records:
-        fullest[record.task.dataset].add(record.task.split)
+    if plan is None:
+        for position in present:
+            splits = table.split[rows][table.task[rows] == position]
+            fullest[table.tasks[position].dataset].update(splits.tolist())
     found = {}
-    for record in records:
-        task = record.task
+    for position in present:
+        task = table.tasks[position]
         keys = (plan.cells or {}).get((task.label, task.epsilon)) if plan else None
         known = plan.splits if plan else len(fullest[task.dataset])
-        found[task.key] = len(keys) if keys else known
+        found[int(position)] = len(keys) if keys else known
     return found
 
 
-def _last_of_each_label(records: Sequence[Record]) -> list[Record]:
+def _last_of_each_label(table: RecordTable) -> NDArray[np.intp]:
     """Keep, of several settings under one label, those of the last record."""
-    latest = {_coordinates(r.task): r.task.cell for r in records}
-    return [r for r in records if latest[_coordinates(r.task)] == r.task.cell]
+    labels: dict[tuple[str, str, float], int] = {}
+    label = np.array(
+        [labels.setdefault(_coordinates(t), len(labels)) for t in table.tasks], np.intp
+    )
+    rows = table.last
+    latest = np.full(len(labels), -1, np.int64)
+    latest[label[table.task[rows]]] = table.task[rows]  # the last of equal positions stays
+    return rows[latest[label[table.task[rows]]] == table.task[rows]]
 
 
 def _coordinates(task: Task) -> tuple[str, str, float]:

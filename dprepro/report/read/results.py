@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dprepro.errors import DpreproError, nearest
-from dprepro.experiment.journal import read_journal
-from dprepro.experiment.record import Record
-from dprepro.privacy.standing import AuthorsWord
+from dprepro.experiment.journal import journal_files, read_table
 from dprepro.report.read.audits import WordsOf
 from dprepro.report.read.cell import ResultCell
-from dprepro.report.read.held import HeldJournal, HeldRecord, make_cell, told_apart
-from dprepro.report.read.plans import JournalPlan, current, planned_splits
+from dprepro.report.read.held import HeldJournal, Part, make_cell, told_apart
+from dprepro.report.read.plans import JournalPlan, current
 
 __all__ = ["JournalPlan", "ResultCell", "Results", "journal_paths", "read_results"]
 
@@ -121,28 +119,18 @@ def read_results(
     """
     journals, words = [], WordsOf(folder)
     for path in journal_paths(folder, configs):
-        contents = read_journal(path)
-        records, plan = current(contents, (plans or {}).get(path.stem))
-        planned = planned_splits(plan, records)
-        name = path.stem
-        entries = [
-            HeldRecord(record, name, planned[record.task.key], plan, _word(record, words))
-            for record in records
-        ]
-        journals.append(HeldJournal(name, plan, entries, contents.environments))
+        found = read_table(path)
+        rows, plan = current(found.plan, found.table, (plans or {}).get(path.stem))
+        journals.append(HeldJournal(path.stem, plan, found.table, rows, words, found.environments))
     return _assemble(journals)
 
 
-def _word(record: Record, words: WordsOf) -> AuthorsWord | None:
-    return words.of(record.task.method, record.ledger.get("code")) if record.ledger else None
-
-
 def _assemble(journals: Sequence[HeldJournal]) -> Results:
-    by_settings: dict[str, list[HeldRecord]] = defaultdict(list)
+    by_settings: dict[str, list[Part]] = defaultdict(list)
     for journal in journals:
-        for entry in journal.entries:
-            by_settings[entry.record.task.cell].append(entry)
-    cells = [make_cell(entries) for entries in by_settings.values()]
+        for part in journal.parts:
+            by_settings[part.task.cell].append(part)
+    cells = [make_cell(parts) for parts in by_settings.values()]
     planned = [cell for journal in journals for cell in journal.planned()]
     named = told_apart([*cells, *planned])
     return Results(
@@ -161,10 +149,10 @@ def journal_paths(folder: Path, configs: Sequence[str] = ()) -> list[Path]:
     DpreproError
         If the folder has no journals, or not the one of a named config.
     """
-    paths = {path.stem: path for path in sorted(folder.glob("*.jsonl"))}
+    paths = journal_files(folder)
     if not paths:
         raise DpreproError(
-            f"no journals (*.jsonl) in {folder.absolute()}"
+            f"no journals (*.jsonl, *.parquet) in {folder.absolute()}"
             f"{'' if folder.is_dir() else ', which is no folder'}: `dprepro run CONFIG` writes "
             "those of your config there, and --results DIR names another folder. Our results are "
             "in the folder `results` of a clone of dprepro"

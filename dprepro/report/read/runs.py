@@ -142,10 +142,9 @@ def runs_of(results: Results) -> Runs:
     distinct: dict[object, tuple[str, Record]] = {}
     for journal in results.held:
         runs += [Run(journal.name, environment) for environment in journal.environments]
-        for entry in journal.entries:
-            own = journal.plan is not None and journal.plan.has_own_card
-            dataset = dataset_of(entry.record.task, own)
-            distinct.setdefault(_computation(entry.record), (dataset, entry.record))
+        for record in journal.records:
+            dataset = dataset_of(record.task, journal.has_own_card)
+            distinct.setdefault(_computation(record), (dataset, record))
     groups: dict[tuple[str, str], list[Record]] = {}
     for dataset, record in distinct.values():
         groups.setdefault((dataset, record.task.label), []).append(record)

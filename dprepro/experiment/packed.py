@@ -1,0 +1,357 @@
+"""A packed journal: one Parquet file that holds a journal's lines in columns, without loss.
+
+A finished journal is text that says the same task and the same ledger again and again. Packed, a
+line is a row: its task and its ledger stand once in a dictionary, each metric is a column, and the
+file takes a twentieth of the room and of the time to read. `unpacked` returns the lines byte for
+byte; the file states their SHA-256. Any reader of Parquet shows the columns:
+
+=================  ========  ==================================================================
+column             type      holds
+=================  ========  ==================================================================
+``kind``           text      record, plan or environment
+``line``           text      the whole line, where it is no record as `Record.to_json` writes it
+``key``            text      the key of the record's task
+``task``           text      the task as JSON, without its split
+``split``          int32     the split
+``status``         text      ok, failed or skipped
+``metric.NAME``    float64   a metric; null where the record has none of this name
+``seconds.NAME``   float64   a time, in seconds
+``ledger``         text      the ledger as JSON
+``message``        text      the error or the reason
+``rest``           text      all further fields as JSON
+``sealed``         bool      whether the line has a checksum
+=================  ========  ==================================================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from dprepro.experiment.lines import is_sealed, parsed, sealed
+from dprepro.experiment.record import Task
+from dprepro.experiment.record_table import KEY, STATUSES, RecordTable
+
+SUFFIX = ".parquet"
+
+_FORMAT, _DIGEST, _CHECKSUM = b"dprepro.format", b"dprepro.sha256", b"dprepro.crc32"
+_VERSION, _NO_CHECKSUM = b"1", b"00000000"
+_OF_LENGTH = b"\x18\x08"
+"""In the footer, between the name of a text of 8 bytes and the text."""
+_METRIC, _SECONDS = _FIGURES = "metric.", "seconds."
+_SPLIT = "split"
+_BEFORE_SPLIT = "delta"  # in the order of `Task.to_json`
+_FIELDS = ("kind", "key", "task", "status", "metrics", "seconds", "ledger", "message")
+_TEXTS = ("kind", "line", "key", "task", "status", "ledger", "message", "rest")
+_Number = TypeVar("_Number", np.int32, np.float64)
+_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+
+
+def packed(raw: bytes) -> bytes:
+    """Return the Parquet file of a journal's bytes.
+
+    Raises
+    ------
+    ValueError
+        If the last line does not end in a newline, or a line is not UTF-8.
+    """
+
+    if raw[-1:] not in (b"", b"\n"):
+        raise ValueError("its last line was torn by a crash")
+    table = _columns(raw.split(b"\n")[:-1])
+    file = io.BytesIO()
+    floats = [name for name in table.column_names if name.startswith(_FIGURES)]
+    with pq.ParquetWriter(
+        file,
+        table.schema,
+        compression="zstd",
+        compression_level=19,
+        use_dictionary=[
+            name for name in table.column_names if name != "key" and name not in floats
+        ],
+        store_schema=False,
+        write_statistics=False,
+    ) as writer:
+        writer.write_table(table)
+        digest = hashlib.sha256(raw).hexdigest().encode()
+        writer.add_key_value_metadata({_FORMAT: _VERSION, _DIGEST: digest, _CHECKSUM: _NO_CHECKSUM})
+    content = file.getvalue()
+    found = content.replace(_CHECKSUM + _OF_LENGTH + _NO_CHECKSUM, _stated(content))
+    if unpacked(found) != raw:
+        raise AssertionError("a packed journal must hold every byte of its lines")
+    return found
+
+
+def _stated(content: bytes) -> bytes:
+    """Return how a file states the checksum of its bytes, given those with zeros in its place."""
+    return _CHECKSUM + _OF_LENGTH + b"%08x" % zlib.crc32(content)
+
+
+def unpacked(content: bytes) -> bytes:
+    """Return the bytes of the journal that was packed.
+
+    Raises
+    ------
+    ValueError
+        If it is no packed journal, or its lines are not those that were packed.
+    """
+    table = _table(content)
+    raw = b"".join(_lines(table))
+    if hashlib.sha256(raw).hexdigest().encode() != table.schema.metadata[_DIGEST]:
+        raise ValueError("its lines do not agree with its checksum")
+    return raw
+
+
+def _row(line: bytes) -> dict[str, Any]:
+    """Return the columns of a line without its newline."""
+    try:
+        fields = parsed(line)
+    except (ValueError, RecursionError):
+        fields = {}
+    row = _row_of(fields) if tuple(fields)[: len(_FIELDS)] == _FIELDS else None
+    if row is None:
+        return {"kind": str(fields.get("kind", "")), "line": line.decode()}
+    return {**row, "sealed": is_sealed(line)}
+
+
+def _row_of(fields: Mapping[str, Any]) -> dict[str, Any] | None:
+    task, metrics, seconds = fields["task"], fields["metrics"], fields["seconds"]
+    if not all(type(each) is dict for each in (task, metrics, seconds)) or _SPLIT not in task:
+        return None
+    floats = [*metrics.values(), *seconds.values()]
+    if not re.fullmatch("[0-9a-f]{16}", str(fields["key"])) or type(task[_SPLIT]) is not int:
+        return None
+    if any(type(value) is not float for value in floats):
+        return None
+    rest = {name: value for name, value in fields.items() if name not in _FIELDS}
+    return {
+        "kind": fields["kind"],
+        "key": fields["key"],
+        "task": _encode({name: value for name, value in task.items() if name != _SPLIT}),
+        "split": task[_SPLIT],
+        "status": fields["status"],
+        **{f"{_METRIC}{name}": value for name, value in metrics.items()},
+        **{f"{_SECONDS}{name}": value for name, value in seconds.items()},
+        "ledger": None if fields["ledger"] is None else _encode(fields["ledger"]),
+        "message": fields["message"],
+        "rest": _encode(rest) if rest else None,
+    }
+
+
+def _line(row: Mapping[str, Any]) -> bytes:
+    """Return the line of a row, with its newline."""
+    if row.get("line") is not None:
+        return str(row["line"]).encode() + b"\n"
+    task = _with_split(json.loads(row["task"]), row[_SPLIT])
+    fields = {
+        "kind": row["kind"],
+        "key": row["key"],
+        "task": task,
+        "status": row["status"],
+        "metrics": _named(row, _METRIC),
+        "seconds": _named(row, _SECONDS),
+        "ledger": None if row["ledger"] is None else json.loads(row["ledger"]),
+        "message": row["message"],
+        **({} if row["rest"] is None else json.loads(row["rest"])),
+    }
+    line = _encode(fields).encode()
+    return sealed(line) if row["sealed"] else line + b"\n"
+
+
+def _with_split(task: Mapping[str, Any], split: int) -> dict[str, Any]:
+    """Return a task with its split, which stands where `Task.to_json` has it."""
+    found: dict[str, Any] = {}
+    for name, value in task.items():
+        found[name] = value
+        if name == _BEFORE_SPLIT:
+            found[_SPLIT] = split
+    return found
+
+
+def _named(row: Mapping[str, Any], prefix: str) -> dict[str, float]:
+    return {
+        name.removeprefix(prefix): value
+        for name, value in row.items()
+        if name.startswith(prefix) and value is not None
+    }
+
+
+def _columns(lines: Sequence[bytes]) -> pa.Table:
+    rows = [_row(line) for line in lines]
+    found = dict.fromkeys(name for row in rows for name in row if name.startswith(_FIGURES))
+    floats = sorted(found, key=lambda name: name.startswith(_SECONDS))  # else as they come
+    kinds = {
+        **{name: pa.string() for name in _TEXTS},
+        _SPLIT: pa.int32(),
+        "sealed": pa.bool_(),
+        **{name: pa.float64() for name in floats},
+    }
+    for number, line in enumerate(lines):
+        row = {name: rows[number].get(name) for name in kinds}
+        if _line(row) != line + b"\n":  # its figures come in another order, say
+            rows[number] = {"kind": row["kind"], "line": line.decode()}
+    return pa.table(
+        {name: pa.array([row.get(name) for row in rows], kind) for name, kind in kinds.items()}
+    )
+
+
+def _lines(table: pa.Table) -> Iterator[bytes]:
+    names = table.column_names
+    for values in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        yield _line(dict(zip(names, values, strict=True)))
+
+
+def _keys(column: pa.Array) -> NDArray[np.bytes_]:
+    """Return keys of 16 characters, (n,), of which Arrow has the text in one piece."""
+    if not len(column):
+        return np.array([], KEY)
+    size = np.dtype(KEY).itemsize
+    return np.frombuffer(column.buffers()[2], KEY, len(column), column.offset * size)
+
+
+def read_tasks(content: bytes) -> list[Task]:
+    """Return one task of each cell, without reading anything else.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        If it is no packed journal.
+    """
+    column = _table(content, ["task"]).column("task").unique()
+    return [_task(text) for text in column.to_pylist() if text is not None]
+
+
+def _task(text: str) -> Task:
+    """Return the task of split 0, given its JSON without a split."""
+    return Task.from_json(_with_split(json.loads(text), 0))
+
+
+def last_line(content: bytes, kind: str) -> bytes | None:
+    """Return the last line of a kind other than records, without reading the records.
+
+    Raises
+    ------
+    ValueError
+        If it is no packed journal.
+    """
+    table = _table(content, columns=["kind", "line"])
+    for row in reversed(table.to_pylist()):
+        if row["kind"] == kind and row["line"] is not None:
+            return str(row["line"]).encode()
+    return None
+
+
+def _table(content: bytes, columns: Sequence[str] | None = None, **options: Any) -> pa.Table:
+    # Parquet has checksums of pages, and none of its footer: the names of the columns.
+    start = content.rfind(_CHECKSUM + _OF_LENGTH)
+    end = start + len(_CHECKSUM + _OF_LENGTH + _NO_CHECKSUM)
+    zeroed = content[: end - len(_NO_CHECKSUM)] + _NO_CHECKSUM + content[end:]
+    if start < 0 or content[start:end] != _stated(zeroed):
+        raise ValueError("it is no packed journal, or damaged: it has not the checksum it states")
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content), **options)
+        # One thread: to start others takes longer than these few pages.
+        table = file.read(columns, use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"it is no Parquet file, or damaged ({error})") from error
+    if (file.metadata.metadata or {}).get(_FORMAT) != _VERSION:
+        raise ValueError("it is no packed journal of this version")
+    return table.replace_schema_metadata(file.metadata.metadata)
+
+
+@dataclass(frozen=True)
+class PackedRecords:
+    """What a packed journal holds.
+
+    Attributes
+    ----------
+    table
+        Its records.
+    lines
+        All other lines, each with the number of records before it.
+    """
+
+    table: RecordTable
+    lines: Sequence[tuple[int, bytes]]
+
+
+def read_packed(content: bytes) -> PackedRecords:
+    """Read a packed journal. That each key is its task's was seen when it was packed.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        If it is no packed journal.
+    """
+    whole = _table(content, read_dictionary=["task", "ledger", "status"])
+    others = pc.is_valid(whole.column("line"))
+    places = [place for place, is_line in enumerate(others.to_pylist()) if is_line]
+    texts = whole.column("line").filter(others).to_pylist()
+    table = whole.filter(pc.invert(others)).combine_chunks()
+
+    def column(name: str) -> pa.Array:
+        chunks = table.column(name).chunks
+        return chunks[0] if chunks else pa.array([], table.schema.field(name).type)
+
+    def codes(name: str) -> NDArray[np.int64]:
+        return _numbers(column(name).indices, np.int32, -1).astype(np.int64)
+
+    def figures(prefix: str) -> dict[str, NDArray[np.float64]]:
+        # A null, and only that, is NaN: journals hold finite numbers.
+        return {
+            name.removeprefix(prefix): _numbers(column(name), np.float64, np.nan)
+            for name in table.column_names
+            if name.startswith(prefix)
+        }
+
+    def texts_of(name: str) -> dict[int, str]:
+        if column(name).null_count == len(table):
+            return {}
+        return {row: text for row, text in enumerate(column(name).to_pylist()) if text}
+
+    statuses = [STATUSES.index(status) for status in column("status").dictionary.to_pylist()]
+    rest = {row: json.loads(text) for row, text in texts_of("rest").items()}
+    records = RecordTable(
+        _keys(column("key")),
+        [_task(text) for text in column("task").dictionary.to_pylist()],
+        codes("task"),
+        _numbers(column(_SPLIT), np.int32, 0).astype(np.int64),
+        np.array(statuses, np.int64)[codes("status")],
+        figures(_METRIC),
+        figures(_SECONDS),
+        [json.loads(text) for text in column("ledger").dictionary.to_pylist()],
+        codes("ledger"),
+        texts_of("message"),
+        {row: fields["absent"] for row, fields in rest.items() if fields.get("absent")},
+    )
+    lines = [
+        (place - number, text.encode())
+        for number, (place, text) in enumerate(zip(places, texts, strict=True))
+    ]
+    return PackedRecords(records, lines)
+
+
+def _numbers(column: pa.Array, kind: type[_Number], missing: float) -> NDArray[_Number]:
+    """Return a column, (n,), with `missing` for nulls.
+
+    Its bytes are read as they are: to convert an array, Arrow loads pandas, half a second.
+    """
+    valid, data = column.buffers()
+    found = np.frombuffer(data, kind, len(column), column.offset * np.dtype(kind).itemsize)
+    if not column.null_count:
+        return found
+    bits = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")
+    is_valid = bits[column.offset : column.offset + len(column)].astype(bool)
+    return np.where(is_valid, found, kind(missing))

@@ -1,0 +1,177 @@
+"""A packed journal is the same journal: byte for byte, record for record."""
+
+import json
+import math
+import random
+from dataclasses import replace
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dprepro.errors import DpreproError
+from dprepro.experiment.journal import (
+    journal_files,
+    last_plan,
+    read_bytes,
+    read_journal,
+    read_table,
+    read_tasks,
+)
+from dprepro.experiment.lines import written
+from dprepro.experiment.packed import packed, unpacked
+from dprepro.experiment.record_table import RecordTable
+from dprepro.experiment.stated import StatedCell, StatedPlan
+from tests.report.journals import KEPT, records
+
+ENVIRONMENT = {"kind": "environment", "python": "3.11", "time": "2026-01-01"}
+
+
+def plan_of(lines):
+    cells = (StatedCell(lines[0].task.label, 0.5, tuple(line.task.key for line in lines)),)
+    return StatedPlan("mine", "", "auc", len(lines), None, None, False, True, cells)
+
+
+def journal_of(lines, plan=True):
+    stated = [plan_of(lines).to_json()] if plan else []
+    entries = [*stated, ENVIRONMENT, *(line.to_json() for line in lines)]
+    return b"".join(map(written, entries))
+
+
+SOME = [
+    *records([0.8, 0.9], ledger={"epsilon": 0.5, "releases": [{"x": [1, None, "é"]}]}),
+    *records([0.7], label="ebm", epsilon=math.inf),
+    replace(records([0.1], split=7)[0], status="failed", metrics={}, message="böse\n| <x>"),
+    replace(records([0.1], split=8)[0], metrics={"auc": -0.0, "f1": 5e-324}, absent={"r2": "why"}),
+]
+
+
+def test_lines_come_back_byte_for_byte():
+    raw = journal_of(SOME)
+    assert unpacked(packed(raw)) == raw
+    assert unpacked(packed(b"")) == b""
+
+
+def test_so_do_lines_of_earlier_versions_and_lines_that_no_version_wrote():
+    old = [json.dumps(line.to_json(), separators=(",", ":")) for line in SOME]
+    whole = {"kind": "record", "key": "0" * 16, "task": {"split": 1}, "metrics": {"n": 1}}
+    odd = [json.dumps(SOME[0].to_json()), json.dumps(whole), "no json", "", '{"kind":3}', "[1]"]
+    raw = "".join(f"{line}\n" for line in [*old, *odd, *old]).encode()
+    assert unpacked(packed(raw)) == raw
+
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.builds(
+            replace,
+            st.sampled_from(SOME),
+            metrics=st.dictionaries(st.sampled_from(["auc", "f1", "a.b", "é"]), numbers),
+            seconds=st.dictionaries(st.sampled_from(["fit", "predict"]), numbers),
+            message=texts,
+            absent=st.dictionaries(texts, texts, max_size=1),
+            ledger=st.none() | st.dictionaries(texts, numbers, max_size=2),
+        ),
+        max_size=6,
+    )
+)
+def test_records_of_any_kind_come_back(lines):
+    raw = b"".join(written(line.to_json()) for line in lines)
+    assert unpacked(packed(raw)) == raw
+
+
+def test_a_torn_line_is_not_packed():
+    with pytest.raises(ValueError, match="torn"):
+        packed(journal_of(SOME)[:-1])
+
+
+def write_both(folder, raw):
+    (folder / "lines").mkdir()
+    lines, file = folder / "lines" / "mine.jsonl", folder / "mine.parquet"
+    lines.write_bytes(raw)
+    file.write_bytes(packed(raw))
+    return lines, file
+
+
+def test_both_forms_read_alike(tmp_path):
+    lines, file = write_both(tmp_path, journal_of([*SOME, replace(SOME[0], metrics={"auc": 0.5})]))
+    assert read_bytes(file) == lines.read_bytes()
+    assert read_journal(file) == read_journal(lines)
+    assert read_journal(file).computed_in[SOME[0].task.key]["python"] == "3.11"
+    wanted = [SOME[1].task.key, "0" * 16]
+    assert read_journal(file, wanted) == read_journal(lines, wanted)
+    assert last_plan(file) == last_plan(lines) == plan_of([*SOME, SOME[0]])
+    assert [task.cell for task in read_tasks(file)] == [task.cell for task in read_tasks(lines)]
+    table, other = read_table(file).table, read_table(lines).table
+    assert list(table.records(table.last)) == list(other.records(other.last))
+
+
+def test_a_journal_without_records_reads_as_one(tmp_path):
+    raw = journal_of(SOME)
+    for name, size in (("empty", 0), ("plan", raw.find(b"\n") + 1)):
+        (tmp_path / name).mkdir()
+        lines, file = write_both(tmp_path / name, raw[:size])
+        assert read_journal(file) == read_journal(lines)
+        assert len(read_table(file).table) == 0
+    assert last_plan(tmp_path / "plan" / "mine.parquet") == plan_of(SOME)
+
+
+def test_any_flipped_bit_is_found(tmp_path):
+    content = packed(journal_of(SOME))
+    chance = random.Random(3)
+    for _ in range(200):
+        place = chance.randrange(len(content))
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << chance.randrange(8)
+        with pytest.raises(ValueError, match=r"checksum|Parquet"):
+            unpacked(bytes(flipped))
+    (tmp_path / "mine.parquet").write_bytes(content[:-1])
+    with pytest.raises(DpreproError, match=r"mine\.parquet: it is no packed journal, or damaged"):
+        read_journal(tmp_path / "mine.parquet")
+
+
+def test_any_other_reader_of_parquet_sees_the_columns(tmp_path):
+    _, file = write_both(tmp_path, journal_of(SOME))
+    found = duckdb.sql(
+        f"select split, status, \"metric.auc\" from '{file}' where kind = 'record' order by 1, 3"
+    ).fetchall()
+    expected = [(line.task.split, line.status, line.metrics.get("auc")) for line in SOME]
+    assert sorted(found, key=str) == sorted(expected, key=str)
+
+
+def test_lines_count_before_what_was_packed_unless_there_are_none(tmp_path):
+    file = tmp_path / "mine.parquet"
+    file.write_bytes(packed(journal_of(SOME)))
+    assert journal_files(tmp_path) == {"mine": file}
+    (tmp_path / "mine.jsonl").touch()
+    assert journal_files(tmp_path) == {"mine": file}
+    (tmp_path / "mine.jsonl").write_bytes(journal_of(SOME))
+    assert journal_files(tmp_path) == {"mine": tmp_path / "mine.jsonl"}
+
+
+class TestTable:
+    def test_records_come_back(self):
+        table = RecordTable.of(SOME)
+        assert list(table.records(range(len(table)))) == SOME
+        assert [record.task.key for record in table.records(range(len(table)))] == [
+            record.task.key for record in SOME
+        ]
+        assert len(table.tasks) == 2  # splits of a cell share their task
+
+    def test_a_ledger_that_says_nothing_is_one(self):
+        table = RecordTable.of([*records([0.8], ledger=KEPT), *records([0.8], ledger=None)])
+        assert [table.ledger_of(0), table.ledger_of(1)] == [KEPT, None]
+
+    def test_the_last_record_of_a_task_counts(self):
+        table = RecordTable.of([SOME[0], SOME[1], SOME[0]])
+        assert table.last.tolist() == [1, 2]
+        keys = [SOME[1].task.key, "f" * 16, SOME[0].task.key]
+        places = table.positions(keys)
+        assert places.tolist() == [2, 0, 2]
+        assert table.last_of_each(places, 3).tolist() == [1, 2]
+        assert table.positions([]).tolist() == [-1, -1, -1]
