@@ -1,4 +1,4 @@
-"""The folders of the built-in configs and cards: in the wheel, or in the checkout."""
+"""The folders of the built-in configs, cards and results: in the wheel, or in the checkout."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 _PACKAGE = Path(__file__).resolve().parent
 
 
-def builtin(kind: Literal["configs", "datasets"]) -> Path:
+def builtin(kind: Literal["configs", "datasets", "results"]) -> Path:
     """Return the folder of the built-in `kind`.
 
     A wheel carries it inside the package; an editable install finds it in the checkout.

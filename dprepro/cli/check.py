@@ -203,13 +203,14 @@ def _run_again(committed: Path, data_dir: Path | None, jobs: int | None) -> Reru
     from dprepro.report.read.results import journal_paths
     from dprepro.terminal import error_console
 
-    before = [read_journal(path) for path in journal_paths(committed)]
+    paths = journal_paths(committed)  # before anything runs
     config = load_config(FAST_CONFIG)
     with TemporaryDirectory() as folder:
         options = Options(results=Path(folder), data_dir=data_dir, jobs=jobs)
         run(config, options, display_for(config, error_console()))
         fresh = read_journal(journal_path(config, Path(folder)))
-    committed_records = [record for contents in before for record in contents.records]
+    keys = {record.task.key for record in fresh.records}
+    committed_records = [r for path in paths for r in read_journal(path, keys).records]
     return compare_records(fresh.records, committed_records)
 
 

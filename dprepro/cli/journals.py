@@ -15,7 +15,34 @@ if TYPE_CHECKING:
     from dprepro.report.read.plans import JournalPlan
     from dprepro.report.read.results import Results
 
-ResultsFolder = Annotated[Path, typer.Option("--results", help="Folder of the journals.")]
+DEFAULT_FOLDER = Path("results")
+
+
+def _published_where_none(folder: Path) -> Path:
+    """Return the folder of our published runs where nobody named one, and no run was here."""
+    from dprepro.experiment.journal import journal_files
+    from dprepro.resources import builtin
+
+    published = builtin("results")
+    if folder != DEFAULT_FOLDER or journal_files(folder) or not published.is_dir():
+        return folder
+    typer.echo(
+        "There are no journals in the folder `results` here: these are the published runs that "
+        "come with dprepro. `dprepro run CONFIG` makes your own",
+        err=True,
+    )
+    return published
+
+
+OwnFolder = Annotated[Path, typer.Option("--results", help="Folder of the journals.")]
+ResultsFolder = Annotated[
+    Path,
+    typer.Option(
+        "--results",
+        help="Folder of the journals; without any in it, our published runs.",
+        callback=_published_where_none,
+    ),
+]
 Configs = Annotated[
     list[str] | None,
     typer.Option("--config", help="Only the journals of these configs (repeatable)."),
@@ -33,7 +60,6 @@ Margins = Annotated[
         help="Largest difference that counts as equivalent, e.g. auc=0.01 or rmse=5% (repeatable).",
     ),
 ]
-DEFAULT_FOLDER = Path("results")
 
 
 def read(folder: Path, configs: Sequence[str] | None = None) -> Results:

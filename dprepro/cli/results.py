@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dprepro.cli.journals import DEFAULT_FOLDER, ResultsFolder
+from dprepro.cli.journals import DEFAULT_FOLDER, OwnFolder
 from dprepro.cli.streams import say
 from dprepro.text import shell
 
@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
 
 def verify(
     names: Names = None,
-    results: ResultsFolder = DEFAULT_FOLDER,
+    results: OwnFolder = DEFAULT_FOLDER,
     record: Annotated[
         bool,
         typer.Option("--record", help="Write SHA256SUMS, the digests of all files of the folder."),
@@ -100,7 +100,7 @@ def verify(
         say(f"Not in SHA256SUMS: {', '.join(new)}. `--record` adds them")
 
 
-def repair(names: Names = None, results: ResultsFolder = DEFAULT_FOLDER) -> None:
+def repair(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
     """Take damaged lines out of journals, and let each other line follow the one before it.
 
     The old journal is kept as .bak. The tasks whose records were damaged run again with the next
@@ -129,7 +129,7 @@ def repair(names: Names = None, results: ResultsFolder = DEFAULT_FOLDER) -> None
 
 def prune(
     names: Names = None,
-    results: ResultsFolder = DEFAULT_FOLDER,
+    results: OwnFolder = DEFAULT_FOLDER,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count, and change nothing.")] = False,
 ) -> None:
     """Take out of journals what tables no longer show; the old journal is kept as .bak.
