@@ -1,4 +1,4 @@
-"""`dprepro results`: check, repair and prune journals."""
+"""`dprepro results`: check, repair, prune, pack and merge journals."""
 
 from __future__ import annotations
 
@@ -21,13 +21,17 @@ Names = Annotated[
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(
-        help="Check, repair and prune journals.\n\nExample: dprepro results verify adult",
+        help="Check, repair, prune, pack and merge journals.\n\n"
+        "Example: dprepro results verify adult",
         no_args_is_help=True,
         add_completion=False,
     )
     group.command("verify")(verify)
     group.command("repair")(repair)
     group.command("prune")(prune)
+    group.command("pack")(pack)
+    group.command("unpack")(unpack)
+    group.command("merge")(merge)
     app.add_typer(group, name="results")
 
 
@@ -53,6 +57,7 @@ def verify(
     Example: dprepro results verify adult
     """
     from dprepro.errors import DpreproError
+    from dprepro.experiment.journal import is_packed
     from dprepro.experiment.mending import examine
     from dprepro.experiment.sums import counted, difference, read_sums, unrecorded, write_sums
     from dprepro.terminal import BareTable, console
@@ -66,14 +71,20 @@ def verify(
     problems, notes = [], []
     sums = {} if record else read_sums(results)
     for path in _paths(results, names):
-        found = examine(path)
-        unprotected = 0 if path.name in sums else found.unchained
+        try:
+            found = examine(path)
+        except DpreproError as error:
+            if not is_packed(path):
+                raise
+            problems.append(str(error))
+            continue
+        unprotected = 0 if path.name in sums or is_packed(path) else found.unchained
         counts = (len(found.problems), unprotected, found.superseded, found.stale, found.missing)
         table.add_row(path.stem, str(found.records), *map(str, counts))
         problems += [f"{path}, line {number}: {text}" for number, text in found.problems]
     differ = 0
     for name, told in sums.items():
-        if not names or name in [f"{one}.jsonl" for one in names]:
+        if not names or name in [path.name for path in _paths(results, names)]:
             text, since = difference(results / name, told)
             problems += [f"{results / name}, compared with SHA256SUMS: {text}"] if text else []
             notes += [f"{results / name}: {counted(since)} since it was recorded"] if since else []
@@ -150,6 +161,69 @@ def prune(
             say(f"{path}: would take out {counts} record(s)")
         else:
             say(f"{path}: nothing to take out")
+
+
+def pack(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
+    """Pack finished journals: one Parquet file a config, a twentieth of the size, without loss.
+
+    All commands read packed journals as they read lines, in a tenth of the time, and a run goes on
+    from one. The file shows its columns to DuckDB, pandas and others (docs/formats/journal.md).
+
+    Example: dprepro results pack adult
+    """
+    from dprepro.experiment.packing import pack as pack_one
+
+    for path in _paths(results, names):
+        before = path.stat().st_size
+        into = pack_one(path)
+        if into is None:
+            typer.echo(f"{path}: packed already")
+        else:
+            typer.echo(f"{into}: {_size(into.stat().st_size)}, was {_size(before)}")
+
+
+def unpack(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
+    """Write packed journals as lines again, byte for byte as they were.
+
+    Example: dprepro results unpack adult
+    """
+    from dprepro.experiment.packing import unpack as unpack_one
+
+    for path in _paths(results, names):
+        into = unpack_one(path)
+        typer.echo(f"{path}: no packed journal" if into is None else str(into))
+
+
+def merge(
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", show_default=False)],
+    into: Annotated[Path, typer.Option(help="New folder of the joined journals.")],
+) -> None:
+    """Join the journals of several folders, such as those of several machines, in a new one.
+
+    Of a task that finished in several folders the record of the first counts, and the command says
+    whether the others agree with it. A task that failed in one folder and finished in another has
+    finished.
+
+    Example: dprepro results merge laptop/results server/results --into results
+    """
+    from dprepro.experiment.packing import merge as merge_all
+    from dprepro.terminal import BareTable, console
+
+    table = BareTable(["journal"], ["folders", "records", "repeated", "differing"])
+    found = merge_all(folders, into)
+    for one in found:
+        counts = (one.folders, one.records, one.repeated, one.differing)
+        table.add_row(one.name, *map(str, counts))
+    console().print(table)
+    if any(one.differing for one in found):
+        typer.echo(
+            "Differing are tasks whose metrics are others in another folder, as other versions of "
+            "libraries or other processors can make them. The first folder counts"
+        )
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**20:.1f} MiB" if count >= 2**20 else f"{count / 2**10:.0f} KiB"
 
 
 def _paths(folder: Path, names: Sequence[str] | None) -> list[Path]:

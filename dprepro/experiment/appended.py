@@ -35,6 +35,8 @@ class AppendedFile:
     fresh
         Move what is there aside (``.bak``, ``.bak1``, ...) and begin anew. It is put back if
         nothing is written.
+    instead
+        Another file, whose content counts where this one is not there and cannot be made.
 
     Attributes
     ----------
@@ -53,7 +55,7 @@ class AppendedFile:
         writes raises `refused`, too.
     """
 
-    def __init__(self, path: Path, fresh: bool = False) -> None:
+    def __init__(self, path: Path, fresh: bool = False, instead: Path | None = None) -> None:
         self.path = path
         self.content = b""
         self.refused: OSError | None = None
@@ -65,9 +67,11 @@ class AppendedFile:
             self._open(fresh)
         except OSError as error:
             self._release()
-            if fresh or error.errno not in _READ_ONLY or not is_file(self._place):
+            is_there = is_file(self._place)
+            can_be_read = is_there or (instead is not None and is_file(instead))
+            if fresh or error.errno not in _READ_ONLY or not can_be_read:
                 raise
-            self.content, self.refused = self._place.read_bytes(), error
+            self.content, self.refused = self._place.read_bytes() if is_there else b"", error
         except BaseException:
             self._release()
             raise

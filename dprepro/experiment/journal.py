@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from dprepro import files
 from dprepro.durable import refusal
 from dprepro.errors import DpreproError
-from dprepro.experiment.appended import AppendedFile, JournalWarning
+from dprepro.experiment.appended import AppendedFile, JournalWarning, free_name
 from dprepro.experiment.lines import NOT_NEXT, Chain, DamagedLineError, is_chained, parsed, written
 from dprepro.experiment.packed import (
     SUFFIX,
@@ -62,11 +62,16 @@ def journal_files(folder: Path) -> dict[str, Path]:
     While a run adds to a packed journal, and where it was killed then, both forms are there. The
     lines count as soon as there are any, since they begin with those that were packed.
     """
-    found = {path.stem: path for path in folder.glob(f"*{SUFFIX}")}
-    for path in folder.glob("*.jsonl"):
-        if path.stem not in found or path.stat().st_size:
-            found[path.stem] = path
-    return dict(sorted(found.items(), key=lambda each: each[1].name))
+    found = [*folder.glob("*.jsonl"), *folder.glob(f"*{SUFFIX}")]
+    paths = sorted({path.with_suffix(".jsonl") for path in found})
+    return {path.stem: as_it_lies(path) for path in paths}
+
+
+def as_it_lies(path: Path) -> Path:
+    """Return the packed journal in the place of one of lines that is not there, or empty."""
+    packed = path.with_suffix(SUFFIX)
+    is_packed = packed.is_file() and not (path.is_file() and path.stat().st_size)
+    return packed if is_packed else path
 
 
 def is_packed(path: Path) -> bool:
@@ -296,7 +301,8 @@ class Journal:
     """A journal open for appending, by one run at a time. Use it as a context manager.
 
     A journal to which lines were added ends with one of the kind ``end`` when the context does. One
-    that this user may not write can be open, too: it is only read, and `append` is refused.
+    that this user may not write can be open, too: it is only read, and `append` is refused. A
+    packed journal becomes one of lines with the first that is added.
 
     Parameters
     ----------
@@ -316,13 +322,14 @@ class Journal:
     """
 
     def __init__(self, path: Path, fresh: bool = False, cut_torn: bool = True) -> None:
-        self.path = path
+        self.path, self._packed = path, path.with_suffix(SUFFIX)
         self._fresh, self._cuts_torn = fresh, cut_torn
+        self._unpacked = b""
         self._wrote = self._failed = False
 
     def __enter__(self) -> Journal:
         try:
-            self._file = AppendedFile(self.path, self._fresh)
+            self._file = AppendedFile(self.path, self._fresh, self._packed)
         except BlockingIOError as error:
             raise DpreproError(
                 f"another run is writing {self.path}; wait for it to end, stop it, or give "
@@ -332,6 +339,8 @@ class Journal:
             raise _refused(self.path, error) from error
         if self._cuts_torn:
             self._cut_torn()
+        if not (self._fresh or self._file.content) and self._packed.is_file():
+            self._unpacked = read_bytes(self._packed)
         return self
 
     def _cut_torn(self) -> None:
@@ -377,7 +386,7 @@ class Journal:
     @property
     def content(self) -> bytes:
         """All bytes of the journal."""
-        return bytes(self._file.content)
+        return bytes(self._file.content) or self._unpacked
 
     def append(self, entry: Record | StatedPlan | Mapping[str, Any]) -> None:
         """Write one line and wait until it is on disk.
@@ -393,9 +402,10 @@ class Journal:
             If the entry holds NaN or infinity, which strict JSON lacks.
         """
         fields = entry.to_json() if isinstance(entry, Record | StatedPlan) else entry
-        line = written(fields, self._file.content)
+        line = written(fields, self.content)
         self._failed = True
         try:
+            self._take_the_place_of_packed()
             self._file.append(line)
         except OSError as error:
             raise _refused(self.path, error) from error
@@ -405,9 +415,25 @@ class Journal:
         """Put other content in the journal's place, at once. Raises DpreproError."""
         try:
             self._file.replace(content)
+            self._packed.unlink(missing_ok=True)
         except OSError as error:
             raise _refused(self.path, error) from error
         self._wrote = True
+
+    def _take_the_place_of_packed(self) -> None:
+        if not self._packed.is_file():
+            return
+        if self._fresh:
+            self._packed.rename(free_name(self._packed))
+            return
+        if self._unpacked:
+            self._file.replace(self._unpacked)
+        elif not self._file.content.startswith(read_bytes(self._packed)):
+            raise DpreproError(
+                f"{self.path} and {self._packed.name} are two journals of one config: move one of "
+                "them to another folder, and join them with `dprepro results merge`"
+            )
+        self._packed.unlink()
 
     def keep(self, content: bytes, name: str) -> Path:
         """Write a file beside the journal, called as it is with `name` (and a number) added.

@@ -74,8 +74,26 @@ def chained_anew(lines: list[bytes]) -> bytes:
     return bytes(done)
 
 
+def tie_of(line: bytes) -> tuple[int, str]:
+    """Return the format of a line, without its newline, and what it states of the line before."""
+    if is_chained(line):
+        return FORMAT, line[_STATED].decode()
+    return (2 if _is_sealed(line) else 1), ""
+
+
+def tied(fields: Mapping[str, Any], version: int, after: str) -> bytes:
+    """Return a line as one of any format, with its newline; see `tie_of`."""
+    line = _write(fields).encode()
+    if version == FORMAT:
+        return _chained(line[:-1], after.encode())
+    return line + b"\n" if version == 1 else _sealed(b'%b,"format":%d' % (line[:-1], version))
+
+
 def _chained(head: bytes, link: bytes) -> bytes:
-    head = b'%b%b%b"' % (head, _AFTER, link)
+    return _sealed(b'%b%b%b"' % (head, _AFTER, link))
+
+
+def _sealed(head: bytes) -> bytes:
     return b"%b%b%08x%b\n" % (head, _MARK, zlib.crc32(head), _TAIL)
 
 

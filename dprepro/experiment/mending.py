@@ -96,7 +96,7 @@ def repair(path: Path) -> tuple[Findings, Path | None]:
     read_bytes(path)  # a journal that is not there is not made
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JournalWarning)
-        with Journal(path, cut_torn=False) as journal:
+        with Journal(path.with_suffix(".jsonl"), cut_torn=False) as journal:
             found = _examine(journal.content)
             if not found.problems:
                 return found, None
@@ -124,7 +124,7 @@ def prune(path: Path, dry_run: bool = False) -> tuple[Findings, Path | None]:
         )
     if dry_run or not (found.superseded or found.stale):
         return found, None
-    with Journal(path) as journal:
+    with Journal(path.with_suffix(".jsonl")) as journal:
         found = _examine(journal.content)
         backup = journal.keep(journal.content, "bak")
         journal.replace(chained_anew([found.lines[position] for position in _needed(found)]))

@@ -19,7 +19,8 @@ column             type      holds
 ``ledger``         text      the ledger as JSON
 ``message``        text      the error or the reason
 ``rest``           text      all further fields as JSON
-``sealed``         bool      whether the line has a checksum
+``format``         int8      how the line is tied to the line before it
+``after``          text      the checksum of the line before it, as the line states it
 =================  ========  ==================================================================
 """
 
@@ -40,7 +41,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from dprepro.experiment.lines import is_sealed, parsed, sealed
+from dprepro.experiment.lines import parsed, tie_of, tied
 from dprepro.experiment.record import Task
 from dprepro.experiment.record_table import KEY, STATUSES, RecordTable
 
@@ -52,6 +53,7 @@ _OF_LENGTH = b"\x18\x08"
 """In the footer, between the name of a text of 8 bytes and the text."""
 _METRIC, _SECONDS = _FIGURES = "metric.", "seconds."
 _SPLIT = "split"
+_TIE = ("format", "after")
 _BEFORE_SPLIT = "delta"  # in the order of `Task.to_json`
 _FIELDS = ("kind", "key", "task", "status", "metrics", "seconds", "ledger", "message")
 _TEXTS = ("kind", "line", "key", "task", "status", "ledger", "message", "rest")
@@ -123,7 +125,7 @@ def _row(line: bytes) -> dict[str, Any]:
     row = _row_of(fields) if tuple(fields)[: len(_FIELDS)] == _FIELDS else None
     if row is None:
         return {"kind": str(fields.get("kind", "")), "line": line.decode()}
-    return {**row, "sealed": is_sealed(line)}
+    return {**row, **dict(zip(_TIE, tie_of(line), strict=True))}
 
 
 def _row_of(fields: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -166,8 +168,7 @@ def _line(row: Mapping[str, Any]) -> bytes:
         "message": row["message"],
         **({} if row["rest"] is None else json.loads(row["rest"])),
     }
-    line = _encode(fields).encode()
-    return sealed(line) if row["sealed"] else line + b"\n"
+    return tied(fields, *(row[name] for name in _TIE))
 
 
 def _with_split(task: Mapping[str, Any], split: int) -> dict[str, Any]:
@@ -195,7 +196,8 @@ def _columns(lines: Sequence[bytes]) -> pa.Table:
     kinds = {
         **{name: pa.string() for name in _TEXTS},
         _SPLIT: pa.int32(),
-        "sealed": pa.bool_(),
+        _TIE[0]: pa.int8(),
+        _TIE[1]: pa.string(),
         **{name: pa.float64() for name in floats},
     }
     for number, line in enumerate(lines):

@@ -30,7 +30,7 @@ from dprepro.experiment.executors import (
     TimeLimitError,
     WorkerDiedError,
 )
-from dprepro.experiment.journal import Journal, read_journal
+from dprepro.experiment.journal import Journal, as_it_lies, read_journal
 from dprepro.experiment.local import LocalExecutor
 from dprepro.experiment.outlook import Outlook, outlook_of
 from dprepro.experiment.plan import PlannedTask, asked_metrics, narrow, plan
@@ -137,7 +137,8 @@ def journal_path(config: ExperimentConfig, results: Path) -> Path:
 def look_ahead(config: ExperimentConfig, options: Options) -> Outlook:
     """Return what `run` would do, without doing or writing anything."""
     path, plans = journal_path(config, options.results), _plans(config, options)
-    known = {} if options.fresh or not path.exists() else _known(path)
+    lies = as_it_lies(path)
+    known = {} if options.fresh or not lies.exists() else _known(lies)
     metrics = asked_metrics(config)
     known |= _by_key(_taken_over(path, plans[1], known, options.fresh, metrics))
     return outlook_of(*plans, known, options.retry_failed, metrics)
@@ -166,7 +167,8 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
     start, observer = time.perf_counter(), _Told(observer)
     plans = _plans(config, options)  # errors of the config come before anything is written
     with Journal(journal_path(config, options.results), fresh=options.fresh) as journal:
-        before, stated = read_journal(journal.path), state_plan(config, (p.task for p in plans[0]))
+        lies = journal.path if options.fresh else as_it_lies(journal.path)
+        before, stated = read_journal(lies), state_plan(config, (p.task for p in plans[0]))
         known, metrics = _by_key(before.records), asked_metrics(config)
         taken = _taken_over(journal.path, plans[1], known, options.fresh, metrics)
         outlook = outlook_of(*plans, known | _by_key(taken), options.retry_failed, metrics)

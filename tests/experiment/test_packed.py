@@ -36,7 +36,10 @@ def plan_of(lines):
 def journal_of(lines, plan=True):
     stated = [plan_of(lines).to_json()] if plan else []
     entries = [*stated, ENVIRONMENT, *(line.to_json() for line in lines)]
-    return b"".join(map(written, entries))
+    raw = b""
+    for entry in entries:
+        raw += written(entry, raw)
+    return raw
 
 
 SOME = [
