@@ -11,7 +11,6 @@ others in the journal, DP-EBM included, but DP-EBM+ with pairs is none.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections import defaultdict
 from pathlib import Path
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
+from dprepro.experiment.journal import journal_files, read_journal
 from dprepro.published.published import PublishedCell, load_published
 
 TEST_SHARE = 0.2
@@ -31,12 +31,11 @@ def scores(*journals: Path) -> tuple[bool, dict[tuple[str, float], dict[int, flo
     """Return whether larger is better, and (label, epsilon) -> split -> metric of journals."""
     found: dict[tuple[str, float], dict[int, float]] = defaultdict(dict)
     is_auc = False
-    for record in (json.loads(line) for path in journals for line in path.open()):
-        if record["kind"] == "record" and record["status"] == "ok":
-            task, metrics = record["task"], record["metrics"]
-            is_auc = "auc" in metrics
-            value = metrics["auc" if is_auc else "rmse"]
-            found[task["label"], task["epsilon"]][task["split"]] = value
+    for record in (record for path in journals for record in read_journal(path).records):
+        if record.status == "ok":
+            is_auc = "auc" in record.metrics
+            value = record.metrics["auc" if is_auc else "rmse"]
+            found[record.task.label, record.task.epsilon][record.task.split] = value
     return is_auc, found
 
 
@@ -73,10 +72,13 @@ def main() -> None:
     }
     print("| dataset | epsilon | rival | its | DP-EBM+ | gain | p | printed DP-EBM | better |")
     print("| --- " * 9 + "|")
-    for journal in sorted(folder.glob("plus-*.jsonl")):
-        earlier = [arguments.history / journal.name] if arguments.history else []
+    history = journal_files(arguments.history) if arguments.history else {}
+    for config, journal in journal_files(folder).items():
+        if not config.startswith("plus-"):
+            continue
+        earlier = [history[config]] if history else []
         is_auc, found = scores(journal, *earlier)  # what is read last counts
-        name = journal.stem.removeprefix("plus-")
+        name = config.removeprefix("plus-")
         for epsilon in sorted({epsilon for _, epsilon in found}):
             rival = arguments.against
             if rival == "best":

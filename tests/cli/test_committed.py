@@ -33,7 +33,6 @@ from dprepro.report.layout import view as view_module
 from dprepro.report.layout.tables import build_tables
 from dprepro.report.layout.view import ResultTable
 from dprepro.report.read.metrics import margins
-from dprepro.report.read.plans import JournalPlan
 from dprepro.report.read.results import Results
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
@@ -58,14 +57,14 @@ def committed() -> Iterator[None]:
 
 
 def journals() -> list[str]:
-    return sorted(name for name in config_names() if (RESULTS / f"{name}.jsonl").exists())
+    return sorted(journal.journal_files(RESULTS).keys() & {*config_names()})
 
 
 @pytest.mark.parametrize("name", journals())
 def test_a_run_with_nothing_left_to_do_leaves_its_journal_as_it_is(name: str) -> None:
     config = load_config(name)
     stated = state_plan(config, (planned.task for planned in plan(config)))
-    assert stated.agrees_with(last_plan(RESULTS / f"{name}.jsonl"))
+    assert stated.agrees_with(last_plan(journal.journal_files(RESULTS)[name]))
 
 
 def output(command: str, *arguments: str, **environment: str) -> str:
@@ -287,10 +286,10 @@ def test_curves_are_drawn(tmp_path: Path) -> None:
 
 
 def test_only_current_records_lie_in_the_results() -> None:
-    for path in RESULTS.glob("*.jsonl"):
-        contents = journal.read_journal(path)  # which conftest.py keeps
-        asked = JournalPlan.stated(contents.plan).order
-        assert {record.task.key for record in contents.records} <= asked.keys(), path.name
+    for name, path in journal.journal_files(RESULTS).items():
+        found = journal.read_table(path)
+        asked = [key for cell in found.plan.cells for key in cell.keys]
+        assert (found.table.positions(asked) >= 0).all(), name
 
 
 @pytest.mark.parametrize("version", range(1, 9))

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from dprepro import compare
 from dprepro.cli import app
 from dprepro.data import PRIVATE_PREFIX
+from dprepro.experiment.journal import journal_files, read_bytes
 from dprepro.report.read import results as results_module
 from tests.report.journals import records, write
 
@@ -104,7 +105,7 @@ def test_from_python_it_is_the_same(folder):
 
 def values(config, label, epsilon):
     found = {}
-    for line in (COMMITTED / f"{config}.jsonl").open():
+    for line in read_bytes(journal_files(COMMITTED)[config]).splitlines():
         entry = json.loads(line)
         task = entry.get("task", {})
         if (task.get("label"), task.get("epsilon")) == (label, epsilon):
@@ -114,9 +115,9 @@ def values(config, label, epsilon):
 
 def test_the_committed_results_read_no_more_than_they_need(monkeypatch):
     read = []
-    whole = results_module.read_journal
+    whole = results_module.read_table
     monkeypatch.setattr(
-        results_module, "read_journal", lambda path: read.append(path.stem) or whole(path)
+        results_module, "read_table", lambda path: read.append(path.stem) or whole(path)
     )
     arguments = ("dp-ebm-plus", "dp-ebm-gdp", "--results", COMMITTED)
     found = json.loads(printed(*arguments, "--format", "json"))

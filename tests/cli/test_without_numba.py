@@ -47,7 +47,7 @@ def said(tmp_path_factory):
     """Exit code, output and errors by command."""
     folder = tmp_path_factory.mktemp("place")
     (folder / "results").mkdir()
-    shutil.copy(RESULTS / "adult.jsonl", folder / "results")
+    shutil.copy(RESULTS / "adult.parquet", folder / "results")
     commands = [arguments for arguments, _ in COMMANDS]
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT, json.dumps(commands)],

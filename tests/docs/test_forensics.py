@@ -22,5 +22,5 @@ def test_the_tables_are_those_of_the_journals(method):
 
 def test_a_changed_journal_changes_the_tables(tmp_path):
     """One dataset is enough: with fewer journals its tables have gaps, and differ."""
-    shutil.copy(ROOT / "results" / "wine.jsonl", tmp_path)
+    shutil.copy(ROOT / "results" / "wine.parquet", tmp_path)
     assert tables("dpboost-2021", tmp_path) != tables("dpboost-2021")

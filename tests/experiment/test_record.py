@@ -11,6 +11,7 @@ import pytest
 
 from dprepro.data.card import load_card
 from dprepro.experiment import record as record_module
+from dprepro.experiment.journal import journal_files, read_bytes
 from dprepro.experiment.lines import parsed
 from dprepro.experiment.record import Record, Task
 from tests.conftest import ROOT
@@ -127,7 +128,7 @@ def test_of_public_rows_a_record_is_what_it_was() -> None:
 
 def committed_records() -> list[dict[str, Any]]:
     """Return the last record of every journal of our own."""
-    lines = [path.read_bytes().splitlines() for path in sorted((ROOT / "results").glob("*.jsonl"))]
+    lines = [read_bytes(path).splitlines() for path in journal_files(ROOT / "results").values()]
     records = ([line for line in found if b'"kind":"record"' in line][-1:] for found in lines)
     return [parsed(line) for last in records for line in last]
 
