@@ -26,7 +26,7 @@ def _published_where_none(folder: Path) -> Path:
     published = builtin("results")
     if folder != DEFAULT_FOLDER or journal_files(folder) or not published.is_dir():
         return folder
-    typer.echo(
+    say(
         "There are no journals in the folder `results` here: these are the published runs that "
         "come with dprepro. `dprepro run CONFIG` makes your own",
         err=True,

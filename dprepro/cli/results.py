@@ -177,9 +177,9 @@ def pack(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
         before = path.stat().st_size
         into = pack_one(path)
         if into is None:
-            typer.echo(f"{path}: packed already")
+            say(f"{path}: packed already")
         else:
-            typer.echo(f"{into}: {_size(into.stat().st_size)}, was {_size(before)}")
+            say(f"{into}: {_size(into.stat().st_size)}, was {_size(before)}")
 
 
 def unpack(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
@@ -191,7 +191,7 @@ def unpack(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
 
     for path in _paths(results, names):
         into = unpack_one(path)
-        typer.echo(f"{path}: no packed journal" if into is None else str(into))
+        say(f"{path}: no packed journal" if into is None else into)
 
 
 def merge(
@@ -216,7 +216,7 @@ def merge(
         table.add_row(one.name, *map(str, counts))
     console().print(table)
     if any(one.differing for one in found):
-        typer.echo(
+        say(
             "Differing are tasks whose metrics are others in another folder, as other versions of "
             "libraries or other processors can make them. The first folder counts"
         )

@@ -21,9 +21,8 @@ from dprepro.experiment.journal import (
 )
 from dprepro.experiment.lines import written
 from dprepro.experiment.packed import packed, unpacked
-from dprepro.experiment.record_table import RecordTable
 from dprepro.experiment.stated import StatedCell, StatedPlan
-from tests.report.journals import KEPT, records
+from tests.report.journals import records
 
 ENVIRONMENT = {"kind": "environment", "python": "3.11", "time": "2026-01-01"}
 
@@ -155,26 +154,3 @@ def test_lines_count_before_what_was_packed_unless_there_are_none(tmp_path):
     assert journal_files(tmp_path) == {"mine": file}
     (tmp_path / "mine.jsonl").write_bytes(journal_of(SOME))
     assert journal_files(tmp_path) == {"mine": tmp_path / "mine.jsonl"}
-
-
-class TestTable:
-    def test_records_come_back(self):
-        table = RecordTable.of(SOME)
-        assert list(table.records(range(len(table)))) == SOME
-        assert [record.task.key for record in table.records(range(len(table)))] == [
-            record.task.key for record in SOME
-        ]
-        assert len(table.tasks) == 2  # splits of a cell share their task
-
-    def test_a_ledger_that_says_nothing_is_one(self):
-        table = RecordTable.of([*records([0.8], ledger=KEPT), *records([0.8], ledger=None)])
-        assert [table.ledger_of(0), table.ledger_of(1)] == [KEPT, None]
-
-    def test_the_last_record_of_a_task_counts(self):
-        table = RecordTable.of([SOME[0], SOME[1], SOME[0]])
-        assert table.last.tolist() == [1, 2]
-        keys = [SOME[1].task.key, "f" * 16, SOME[0].task.key]
-        places = table.positions(keys)
-        assert places.tolist() == [2, 0, 2]
-        assert table.last_of_each(places, 3).tolist() == [1, 2]
-        assert table.positions([]).tolist() == [-1, -1, -1]
