@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 DEFAULT_FOLDER = Path("results")
 
 
-def _published_where_none(folder: Path) -> Path:
+def _published_where_none(context: typer.Context, folder: Path) -> Path:
     """Return the folder of our published runs where nobody named one, and no run was here."""
+    if context.resilient_parsing:  # completion in a shell
+        return folder
     from dprepro.experiment.journal import journal_files
     from dprepro.resources import builtin
 

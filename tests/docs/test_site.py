@@ -70,6 +70,8 @@ def test_a_path_that_a_page_names_is_there(page):
         "configs/NAME.yaml",
         "datasets/NAME.yaml",
         "results/NAME.jsonl",
+        "results/CONFIG.parquet",
+        "results/NAME.parquet",
         "results/mine.jsonl",
     }
     missing = {path for path in NAMED.findall(text) if not (ROOT / path).exists()}

@@ -29,7 +29,7 @@ def test_every_committed_file_is_as_it_was_recorded() -> None:
     sums = read_sums(RESULTS)
     record = "`dprepro results verify --record` records what is meant to have changed"
     assert committed == set(sums), record
-    assert len([name for name in committed if name.endswith(".jsonl")]) > 300
+    assert len([name for name in committed if name.endswith(".parquet")]) > 300
     differ = {name: difference(RESULTS / name, told) for name, told in sums.items()}
     assert {name: said for name, said in differ.items() if said != ("", 0)} == {}, record
 
