@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -18,22 +19,18 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, TypeAlias
 
-import numpy as np
-
 Kind: TypeAlias = Callable[[str, Any], Any]
 """Of a parameter: returns the plain value of what is given under a name, or raises ValueError."""
 
 _LONGEST, _LARGEST = 100, 2**63 - 1
-_NO_NUMBER = (bool, np.timedelta64)
-"""Python and NumPy count these as integers."""
 
 
 def real(name: str, given: object, allowed: str = "a number") -> float:
     """Return a number as int or float: infinite ones and NaN, too."""
     value = _unboxed(given)
-    if isinstance(value, Integral) and not isinstance(value, _NO_NUMBER):
+    if isinstance(value, Integral) and not _is_no_number(value):
         value = int(value)
-    elif isinstance(value, Real) and not isinstance(value, _NO_NUMBER):
+    elif isinstance(value, Real) and not _is_no_number(value):
         return float(value)
     else:
         raise refusal(name, allowed, given)
@@ -64,7 +61,7 @@ def text(name: str, given: object, allowed: str = "a text") -> str:
 def name_of(name: str, given: object) -> str:
     """Return the name of a column: a text, or a whole number as text."""
     value = _unboxed(given)
-    if isinstance(value, Integral) and not isinstance(value, _NO_NUMBER):
+    if isinstance(value, Integral) and not _is_no_number(value):
         return str(int(value))
     return text(name, given, "a text, or a whole number")
 
@@ -76,11 +73,10 @@ def path(name: str, given: object) -> Path:
     return Path(text(name, given, "a path: a text or a pathlib.Path"))
 
 
-def sequence(name: str, given: object, of: Kind, allowed: str) -> tuple[Any, ...]:
+def sequence(name: str, given: Any, of: Kind, allowed: str) -> tuple[Any, ...]:
     """Return the members of a list, an array, a column or any other iterable but a text."""
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable) or (
-        isinstance(given, np.ndarray) and given.ndim != 1
-    ):  # fmt: skip
+    is_table = _is_of_numpy(given, "ndarray") and given.ndim != 1
+    if is_table or isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise refusal(name, allowed, given)
     return tuple(of(f"each of {name}", member) for member in given)
 
@@ -193,7 +189,7 @@ class Integer:
         value = _unboxed(given)
         low = -_LARGEST if self.low is None else self.low
         high = _LARGEST if self.high is None else self.high
-        whole = isinstance(value, Integral) and not isinstance(value, _NO_NUMBER)
+        whole = isinstance(value, Integral) and not _is_no_number(value)
         if not (whole and low <= int(value) <= high):
             beyond = ", of less than 2^63" if whole and self.high is None and value > high else ""
             raise refusal(name, self._allowed + beyond, given)
@@ -253,8 +249,19 @@ class OrNone:
             raise ValueError(str(error).replace(", got ", ", or None, got ", 1)) from None
 
 
-def _unboxed(given: object) -> Any:
+def _unboxed(given: Any) -> Any:
     """Return the Python value of a scalar or an array of NumPy's without a dimension."""
-    if isinstance(given, np.generic | np.ndarray) and given.ndim == 0:
+    if _is_of_numpy(given, "generic", "ndarray") and given.ndim == 0:
         return given.item() if given.dtype.kind in "biufUO" else given
     return given
+
+
+def _is_no_number(value: object) -> bool:
+    """Whether it is one that Python or NumPy counts as an integer all the same."""
+    return isinstance(value, bool) or _is_of_numpy(value, "timedelta64")
+
+
+def _is_of_numpy(value: Any, *names: str) -> bool:
+    """Whether it is of one of NumPy's types. Not all commands load NumPy; who gives one has."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, tuple(getattr(numpy, name) for name in names))

@@ -57,6 +57,7 @@ ELSEWHERE = {
         "source": "fields of a source, by name",
     },
     "exact/bits.py": {"os": "Windows has no fork"},
+    "compiled/trusted.py": {"os": "Windows has no owners of files"},
     "experiment/run.py": {"signal": "Windows has no SIGHUP"},
     "data/network.py": {
         "error": "errors of libraries of different versions",
@@ -78,6 +79,7 @@ ELSEWHERE = {
         "error": "OSError has a reason, others have not",
         "except AttributeError": "a damaged book, read as JSON",
     },
+    "plain.py": {"numpy": "types by name, where NumPy is loaded"},
     "published/schema.py": {"cell": "fields of a published cell, by name"},
     "yaml_source.py": {
         "error": "errors of PyYAML with and without a place",
