@@ -72,7 +72,15 @@ def packed(raw: bytes) -> bytes:
 
     if raw[-1:] not in (b"", b"\n"):
         raise ValueError("its last line was torn by a crash")
-    table = _columns(raw.split(b"\n")[:-1])
+    digest = hashlib.sha256(raw).hexdigest()
+    found = as_file(columns_of(raw.split(b"\n")[:-1]), digest)
+    if unpacked(found) != raw:
+        raise AssertionError("a packed journal must hold every byte of its lines")
+    return found
+
+
+def as_file(table: pa.Table, digest: str) -> bytes:
+    """Return the Parquet file of columns (see `columns_of`), with the SHA-256 of their lines."""
     file = io.BytesIO()
     floats = [name for name in table.column_names if name.startswith(_FIGURES)]
     with pq.ParquetWriter(
@@ -87,13 +95,10 @@ def packed(raw: bytes) -> bytes:
         write_statistics=False,
     ) as writer:
         writer.write_table(table)
-        digest = hashlib.sha256(raw).hexdigest().encode()
-        writer.add_key_value_metadata({_FORMAT: _VERSION, _DIGEST: digest, _CHECKSUM: _NO_CHECKSUM})
+        stated = {_FORMAT: _VERSION, _DIGEST: digest.encode(), _CHECKSUM: _NO_CHECKSUM}
+        writer.add_key_value_metadata(stated)
     content = file.getvalue()
-    found = content.replace(_CHECKSUM + _OF_LENGTH + _NO_CHECKSUM, _stated(content))
-    if unpacked(found) != raw:
-        raise AssertionError("a packed journal must hold every byte of its lines")
-    return found
+    return content.replace(_CHECKSUM + _OF_LENGTH + _NO_CHECKSUM, _stated(content))
 
 
 def _stated(content: bytes) -> bytes:
@@ -189,7 +194,8 @@ def _named(row: Mapping[str, Any], prefix: str) -> dict[str, float]:
     }
 
 
-def _columns(lines: Sequence[bytes]) -> pa.Table:
+def columns_of(lines: Sequence[bytes]) -> pa.Table:
+    """Return the columns of lines without their newlines."""
     rows = [_row(line) for line in lines]
     found = dict.fromkeys(name for row in rows for name in row if name.startswith(_FIGURES))
     floats = sorted(found, key=lambda name: name.startswith(_SECONDS))  # else as they come
