@@ -178,7 +178,7 @@ def sync_folder(folder: Path) -> None:
         os.close(number)
 
 
-def write_all(number: int, data: bytes) -> None:
+def write_all(number: int, data: bytes | bytearray) -> None:
     """Write all bytes to a file descriptor and wait until they are on the disk. Raises OSError."""
     while data:
         data = data[os.write(number, data) :]

@@ -41,7 +41,7 @@ class AppendedFile:
     Attributes
     ----------
     content
-        All that the file holds.
+        All that the file holds; a line more takes no time that grows with it.
     refused
         Why this process may read the file and not write it; None if it may. Nobody else is then
         kept from writing it.
@@ -57,7 +57,7 @@ class AppendedFile:
 
     def __init__(self, path: Path, fresh: bool = False, instead: Path | None = None) -> None:
         self.path = path
-        self.content = b""
+        self.content = bytearray()
         self.refused: OSError | None = None
         self._place = Path(os.path.realpath(path))
         self._file = -1
@@ -71,7 +71,8 @@ class AppendedFile:
             can_be_read = is_there or (instead is not None and is_file(instead))
             if fresh or error.errno not in _READ_ONLY or not can_be_read:
                 raise
-            self.content, self.refused = self._place.read_bytes() if is_there else b"", error
+            self.content = bytearray(self._place.read_bytes() if is_there else b"")
+            self.refused = error
         except BaseException:
             self._release()
             raise
@@ -97,7 +98,7 @@ class AppendedFile:
 
     def cut(self, size: int) -> None:
         """Keep the first `size` bytes, as far as the file system lets us."""
-        self.content = self.content[:size]
+        del self.content[size:]
         if self.refused is not None:
             return
         with contextlib.suppress(OSError):
@@ -105,7 +106,7 @@ class AppendedFile:
             os.fsync(self._file)
         self._note()
 
-    def replace(self, content: bytes) -> None:
+    def replace(self, content: bytes | bytearray) -> None:
         """Put other content in the file's place, at once. Raises OSError."""
         self._ask_to_write()
         new = self._unfinished
@@ -121,7 +122,7 @@ class AppendedFile:
             discard(name)
             raise
         os.close(self._file)
-        self._file, self.content = number, content
+        self._file, self.content = number, bytearray(content)
         self._note()
         sync_folder(self._place.parent)
 
@@ -187,7 +188,7 @@ class AppendedFile:
         self._unfinished.unlink(missing_ok=True)  # of a process that was killed
         if fresh and os.fstat(self._file).st_size:
             self._move_aside()
-        self.content = self._place.read_bytes()
+        self.content = bytearray(self._place.read_bytes())
         if not self.content:
             sync_folder(self._place.parent)
         self._note()
@@ -219,7 +220,7 @@ class AppendedFile:
             f"is in {kept}. Let the other run end; then give the same command again"
         )
 
-    def keep(self, content: bytes, name: str = "bak") -> Path:
+    def keep(self, content: bytes | bytearray, name: str = "bak") -> Path:
         """Write `content` beside the file, as ``.NAME``, ``.NAME1``, ... Raises OSError."""
         self._ask_to_write()
         make_folder(self._place.parent)

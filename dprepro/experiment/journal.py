@@ -402,7 +402,7 @@ class Journal:
             If the entry holds NaN or infinity, which strict JSON lacks.
         """
         fields = entry.to_json() if isinstance(entry, Record | StatedPlan) else entry
-        line = written(fields, self.content)
+        line = written(fields, self._file.content or self._unpacked)
         self._failed = True
         try:
             self._take_the_place_of_packed()
@@ -449,14 +449,14 @@ class Journal:
             raise _refused(self.path, error) from error
 
 
-def lacks_end(raw: bytes) -> bool:
+def lacks_end(raw: bytes | bytearray) -> bool:
     """Whether the last of a journal's whole lines is chained, and not the end of a run."""
     last = _last_line(raw)
     return is_chained(last) and not last.startswith(_END)
 
 
-def _last_line(raw: bytes) -> bytes:
-    return raw[raw.rfind(b"\n", 0, -1) + 1 : -1]
+def _last_line(raw: bytes | bytearray) -> bytes:
+    return bytes(raw[raw.rfind(b"\n", 0, -1) + 1 : -1])
 
 
 def _end_of_whole_lines(raw: bytes | bytearray, path: Path) -> int:

@@ -39,7 +39,7 @@ class DamagedLineError(ValueError):
     """A line is not as it was written."""
 
 
-def written(fields: Mapping[str, Any], before: bytes = b"") -> bytes:
+def written(fields: Mapping[str, Any], before: bytes | bytearray = b"") -> bytes:
     """Return a line of the current format, with its newline.
 
     Parameters
@@ -52,7 +52,7 @@ def written(fields: Mapping[str, Any], before: bytes = b"") -> bytes:
     ValueError
         If a value is NaN or infinite, which strict JSON lacks.
     """
-    last = before[before.rfind(b"\n", 0, -1) + 1 : -1]
+    last = bytes(before[before.rfind(b"\n", 0, -1) + 1 : -1])
     link = last[_CRC] if is_chained(last) else b"%08x" % zlib.crc32(before)
     return _chained(_write(fields).encode()[:-1], link)
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tracemalloc
 import warnings
 import zlib
 from collections.abc import Callable
@@ -422,3 +423,21 @@ def test_what_a_killed_run_left_unfinished_goes(path: Path) -> None:
     left.write_bytes(b"half")
     with Journal(path):
         assert not left.exists()
+
+
+def test_a_line_more_takes_no_memory_that_grows_with_the_journal(path: Path) -> None:
+    filler = lines.written({"kind": "environment", "text": "x" * 2**20})
+    end = lines.written({"kind": "end"})
+    path.write_bytes(lines.chained_anew([filler[:-1]] * 8 + [end[:-1]]))
+    record = _record(0)
+    with Journal(path) as journal:
+        journal.append(record)  # may move what is kept to where it can grow
+        tracemalloc.start()
+        try:
+            before = tracemalloc.get_traced_memory()[0]
+            journal.append(record)
+            peak = tracemalloc.get_traced_memory()[1] - before
+        finally:
+            tracemalloc.stop()
+    assert peak < 2**19
+    assert read_journal(path).records[-1] == record
