@@ -41,21 +41,32 @@ def digest(package: Path = PACKAGE) -> str:
     """Return the SHA-256 of what the machine code depends on, as hex digits.
 
     The text of every module with kernels, this package's, the versions of Python, numba, LLVM and
-    numpy, the processor that numba compiles for, and numba's settings.
+    numpy, the processor that numba compiles for, and numba's settings. Nothing of numba is
+    imported, which takes longer than all the rest.
     """
-    from numba.core.registry import cpu_target
-
+    settings = Path(".numba_config.yaml")
     parts = [
         sys.version,
         *(f"{name} {importlib.metadata.version(name)}" for name in ("numba", "llvmlite", "numpy")),
-        # LLVM's triple, the processor's name and its features: numba's own key.
-        repr(cpu_target.target_context.codegen().magic_tuple()),
+        *_processor(),
+        settings.read_text() if settings.is_file() else "",
         repr(sorted(i for i in os.environ.items() if _matters(i[0]))),
     ]
     for path in sorted({*_sources(package), *(package / "compiled").glob("*.py")}):
         text = path.read_bytes()
         parts.append(f"{path.relative_to(package).as_posix()} {hashlib.sha256(text).hexdigest()}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _processor() -> tuple[str, str, str]:
+    """Return LLVM's triple, the processor's name and its features, as in numba's own key."""
+    from llvmlite import binding
+
+    try:
+        features = binding.get_host_cpu_features().flatten()
+    except RuntimeError:  # a processor of which LLVM knows none
+        features = ""
+    return binding.get_process_triple(), binding.get_host_cpu_name(), features
 
 
 def _sources(package: Path) -> list[Path]:

@@ -68,13 +68,20 @@ def test_the_digest_follows_the_text_of_kernels(tmp_path, path, matters):
 
 
 def test_the_digest_follows_versions_and_processor(tmp_path, monkeypatch):
-    from numba.core.registry import cpu_target
+    from llvmlite import binding
 
     package = SmallPackage(tmp_path).package
     before = sources.digest(package)
-    codegen = type(cpu_target.target_context.codegen())
+    for name in ("get_process_triple", "get_host_cpu_name"):
+        with monkeypatch.context() as patch:
+            patch.setattr(binding, name, lambda: "another")
+            assert sources.digest(package) != before
     with monkeypatch.context() as patch:
-        patch.setattr(codegen, "magic_tuple", lambda self: ("x86_64", "another", "+avx"))
+        patch.setattr(binding, "get_host_cpu_features", lambda: binding.FeatureMap(avx=True))
+        assert sources.digest(package) != before
+    with monkeypatch.context() as patch:
+        patch.chdir(tmp_path)
+        (tmp_path / ".numba_config.yaml").write_text("opt: 1\n")
         assert sources.digest(package) != before
     with monkeypatch.context() as patch:
         patch.setattr(sources.importlib.metadata, "version", lambda name: "0")
