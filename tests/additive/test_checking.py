@@ -79,7 +79,7 @@ LONG = "\x1b[31m" + 10**6 * "z"
         (["features", 0, "kind"], LONG, "numeric"),
         (["ledger", LONG], 1, "allowed: "),
         (["ledger", "entries", 0], {**GOOD["ledger"]["entries"][0], "releases": LONG, "uses": 0},
-         "out of range"),
+         "uses must be an integer of at least 1"),
         (["edits", 0, "feature"], LONG[:9999], "which is no feature"),
     ],
 )  # fmt: skip

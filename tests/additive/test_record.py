@@ -50,8 +50,8 @@ def test_the_ledger_of_a_file_written_before_units_is_about_rows():
 @pytest.mark.parametrize(
     ("unit", "rows", "said"),
     [
-        ("patient", 0, "rows_per_unit must be a whole number from 1"),
-        ("patient", -1, "rows_per_unit must be a whole number from 1"),
+        ("patient", 0, "rows_per_unit must be an integer from 1"),
+        ("patient", -1, "rows_per_unit must be an integer from 1"),
         ("patient", 10**400, "rows_per_unit"),
         ("patient", True, "rows_per_unit"),
         ("patient", 2.0, "rows_per_unit"),

@@ -201,5 +201,5 @@ def test_scaled_targets_stay_in_the_unit_that_is_charged():
 @pytest.mark.parametrize("bounds", [(1e308, 1.5e308), (-1.7e308, 1.7e308)])
 def test_ranges_that_overflow_are_refused(bounds):
     X, _, y = table(50)
-    with pytest.raises(ValueError, match=r"target's range is|no further apart than a number"):
+    with pytest.raises(ValueError, match=r"at most 8\.5e\+270 in size"):
         DPEBMPlusRegressor(domain=Domain(FEATURES, bounds)).fit(X, y)

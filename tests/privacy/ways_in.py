@@ -68,6 +68,7 @@ ALLOWED = {
     "dprepro.estimators.validation": {"vars"},
     # Fields of dataclasses of results and audits, without rows.
     "dprepro.experiment.record": {"vars"},
+    "dprepro.experiment.record_table": {"vars"},
     "dprepro.audit.cases.dp_ebm_plus": {"vars"},
     # The declared fields of a query, a release or an instruction that a listener was given.
     "dprepro.audit.adversary.transcript": {"getattr(..., field.name)"},
@@ -79,6 +80,9 @@ ALLOWED = {
     # A list of the modules of audits, and a function of scikit-learn's data sets: no rows are near.
     "dprepro.audit.cases": {"getattr(..., attribute)"},
     "dprepro.data.sources": {"getattr(..., f'load_{source.sklearn}')"},
+    # Whether NumPy is loaded, and its types by name.
+    "dprepro.memory": {"sys.modules"},
+    "dprepro.plain": {"sys.modules", "getattr(..., name)"},
     # How warnings look, that destructors without memory are not named, how long a download may
     # take, which texts of YAML are numbers, and where new processes look for modules: other
     # libraries leave no other way to say it.
