@@ -62,7 +62,8 @@ def journal_files(folder: Path) -> dict[str, Path]:
     While a run adds to a packed journal, and where it was killed then, both forms are there. The
     lines count as soon as there are any, since they begin with those that were packed.
     """
-    found = [*folder.glob("*.jsonl"), *folder.glob(f"*{SUFFIX}")]
+    packed = (path for path in folder.glob(f"*{SUFFIX}") if not path.is_dir())
+    found = [*folder.glob("*.jsonl"), *packed]
     paths = sorted({path.with_suffix(".jsonl") for path in found})
     return {path.stem: as_it_lies(path) for path in paths}
 
@@ -72,6 +73,16 @@ def as_it_lies(path: Path) -> Path:
     packed = path.with_suffix(SUFFIX)
     is_packed = packed.is_file() and not (path.is_file() and path.stat().st_size)
     return packed if is_packed else path
+
+
+def refuse_two_forms(path: Path, lines: bytes) -> None:
+    """Raise DpreproError if a packed journal is beside `path` that its lines do not begin with."""
+    packed = path.with_suffix(SUFFIX)
+    if packed != path and packed.is_file() and not lines.startswith(read_bytes(packed)):
+        raise DpreproError(
+            f"{path} and {packed.name} are two journals of one config: move one of them to another "
+            "folder, and join them with `dprepro results merge`"
+        )
 
 
 def is_packed(path: Path) -> bool:
@@ -413,6 +424,7 @@ class Journal:
 
     def replace(self, content: bytes) -> None:
         """Put other content in the journal's place, at once. Raises DpreproError."""
+        refuse_two_forms(self.path, self.content)
         try:
             self._file.replace(content)
             self._packed.unlink(missing_ok=True)
@@ -428,11 +440,8 @@ class Journal:
             return
         if self._unpacked:
             self._file.replace(self._unpacked)
-        elif not self._file.content.startswith(read_bytes(self._packed)):
-            raise DpreproError(
-                f"{self.path} and {self._packed.name} are two journals of one config: move one of "
-                "them to another folder, and join them with `dprepro results merge`"
-            )
+        else:
+            refuse_two_forms(self.path, bytes(self._file.content))
         self._packed.unlink()
 
     def keep(self, content: bytes, name: str) -> Path:

@@ -19,6 +19,7 @@ from dprepro.experiment.journal import (
     lacks_end,
     problem_of,
     read_bytes,
+    refuse_two_forms,
 )
 from dprepro.experiment.lines import NOT_NEXT, Chain, chained_anew
 from dprepro.experiment.record import Record
@@ -71,8 +72,16 @@ class Findings:
 
 
 def examine(path: Path) -> Findings:
-    """Look at every line of a journal. Raises DpreproError if the file cannot be read."""
-    found = _examine(read_bytes(path))
+    """Look at every line of a journal.
+
+    Raises
+    ------
+    DpreproError
+        If the file cannot be read, or a packed journal of other records is beside it.
+    """
+    raw = read_bytes(path)
+    refuse_two_forms(path, raw)
+    found = _examine(raw)
     return replace(found, problems=found.problems[:-1]) if _is_growing(path, found) else found
 
 

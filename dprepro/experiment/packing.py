@@ -15,6 +15,7 @@ from dprepro.experiment.journal import (
     is_packed,
     journal_files,
     read_bytes,
+    refuse_two_forms,
 )
 from dprepro.experiment.mending import examine
 from dprepro.experiment.packed import SUFFIX, packed
@@ -31,20 +32,21 @@ def pack(path: Path) -> Path | None:
     Raises
     ------
     DpreproError
-        If a line is not as it was written, a run writes the journal, or a file cannot be read or
-        written.
+        If a line is not as it was written, no run has ended the journal, one writes it, a packed
+        one of other records is beside it, or a file cannot be read or written.
     """
     if is_packed(path):
         return None
+    found = examine(path)  # before it is locked, as a run that goes on lacks an end, too
+    if found.problems:
+        number, text = found.problems[0]
+        raise DpreproError(
+            f"{path}, line {number}: {text}. Only sound journals are packed: "
+            f"`dprepro results verify {path.stem}` names all that is wrong"
+        )
     with Journal(path):  # no run begins meanwhile
-        found = examine(path)
-        if found.problems:
-            number, text = found.problems[0]
-            raise DpreproError(
-                f"{path}, line {number}: {text}. Only sound journals are packed: "
-                f"`dprepro results verify {path.stem}` names all that is wrong"
-            )
         raw, into = read_bytes(path), path.with_suffix(SUFFIX)
+        refuse_two_forms(path, raw)
         with appearing_complete(into) as unfinished:
             unfinished.write_bytes(packed(raw))
             unfinished.chmod(path.stat().st_mode & 0o777)
@@ -122,7 +124,13 @@ def merge(folders: Sequence[Path], into: Path) -> list[Merged]:
 
 
 def _merge(name: str, paths: Sequence[Path], into: Path) -> Merged:
-    sources = [[entry for _, entry in entries(read_bytes(path), path)] for path in paths]
+    contents = [read_bytes(path) for path in paths]
+    for path, raw in zip(paths, contents, strict=True):
+        refuse_two_forms(path, raw)
+    sources = [
+        [entry for _, entry in entries(raw, path)]
+        for path, raw in zip(paths, contents, strict=True)
+    ]
     best: dict[str, Record] = {}
     repeated: set[str] = set()
     differing: set[str] = set()

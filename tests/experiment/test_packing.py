@@ -64,6 +64,45 @@ class TestPacking:
             pack(path)
         assert path.is_file()
 
+    def test_none_that_no_run_has_ended(self, tmp_path: Path) -> None:
+        path = journal(tmp_path, *ENTRIES)
+        killed = path.read_bytes().rsplit(b"\n", 2)[0] + b"\n"
+        path.write_bytes(killed)
+        with pytest.raises(DpreproError, match=r"no run has ended here: .* Only sound journals"):
+            pack(path)
+        assert (list(tmp_path.iterdir()), path.read_bytes()) == ([path], killed)
+
+    @pytest.mark.parametrize("command", ["pack", "repair", "prune", "verify"])
+    @pytest.mark.parametrize("ended", [True, False])
+    def test_none_beside_a_packed_one_of_other_records(
+        self, tmp_path: Path, command: str, ended: bool
+    ) -> None:
+        file = pack(journal(tmp_path, *ENTRIES))
+        other = journal(tmp_path / "other", FIRST, RECORDS[0], RECORDS[1], RECORDS[0])
+        lines = other.read_bytes() if ended else other.read_bytes() + b"{torn"
+        (tmp_path / "x.jsonl").write_bytes(lines)
+        before = file.read_bytes()
+        outcome = results(command, "--results", tmp_path)
+        if (command, ended) != ("repair", True):
+            assert "are two journals of one config" in str(outcome.exception)
+        assert file.read_bytes() == before
+        assert (tmp_path / "x.jsonl").read_bytes() == lines
+        with pytest.raises(DpreproError, match="two journals of one config"):
+            merge([tmp_path, tmp_path / "other"], tmp_path / "into")
+
+    def test_a_second_process_loses_nothing(self, tmp_path: Path) -> None:
+        path = journal(tmp_path, *ENTRIES)
+        raw, file = path.read_bytes(), pack(path)
+        with pytest.raises(DpreproError, match="no journal"):
+            pack(path)
+        assert (list(tmp_path.iterdir()), read_bytes(file)) == ([file], raw)
+
+    def test_folders_called_so_are_no_journals(self, tmp_path: Path) -> None:
+        file = pack(journal(tmp_path, *ENTRIES))
+        (tmp_path / "y.parquet").mkdir()
+        outcome = results("verify", "--results", tmp_path)
+        assert (outcome.exit_code, file.is_file()) == (0, True)
+
     def test_a_packed_journal_can_be_repaired_and_pruned(self, tmp_path: Path) -> None:
         file = pack(journal(tmp_path, *ENTRIES))
         assert repair(file)[1] is None
