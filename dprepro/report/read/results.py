@@ -153,9 +153,8 @@ def journal_paths(folder: Path, configs: Sequence[str] = ()) -> list[Path]:
     if not paths:
         raise DpreproError(
             f"no journals (*.jsonl, *.parquet) in {folder.absolute()}"
-            f"{'' if folder.is_dir() else ', which is no folder'}: `dprepro run CONFIG` writes "
-            "those of your config there, and --results DIR names another folder. Our results are "
-            "in the folder `results` of a clone of dprepro"
+            f"{'' if folder.is_dir() else ', which is not a folder'}: `dprepro run CONFIG` writes "
+            "those of your config there, and --results DIR names another folder"
         )
     for name in configs:
         if name not in paths:

@@ -22,9 +22,9 @@ def test_all_are_named_where_none_holds_either(tmp_path):
     assert holding_both(tmp_path, "x", "y") == ["a"]
     nowhere, empty = tmp_path / "nowhere", tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(DpreproError, match=f"no journals .* in {nowhere}, which is no folder: "):
+    with pytest.raises(DpreproError, match=f"no journals .* in {nowhere}, which is not a folder: "):
         holding_both(nowhere, "x", "y")
-    with pytest.raises(DpreproError, match=f"in {empty}: .* --results DIR names another folder"):
+    with pytest.raises(DpreproError, match=f"in {empty}: .* --results DIR names another folder$"):
         holding_both(empty, "x", "y")
 
 
