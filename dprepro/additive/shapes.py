@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel
 
 
-_STEPS = 4096
-"""Steps of boosting whose noise is added up at a time."""
-
-
 class Side(NamedTuple):
     """One side of a pair: the name of the feature, and a name for each group of its bins."""
 
@@ -150,8 +146,10 @@ def group_labels(bins: FeatureBins, groups: np.ndarray) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def noise_deviation(cuts: np.ndarray, scales: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    r"""Return how much boosting noise one feature's function holds, given its bins.
+def noise_variance(
+    cuts: np.ndarray, scales: np.ndarray, counts: np.ndarray, before: np.ndarray
+) -> np.ndarray:
+    r"""Return how much noise one feature's function holds after more steps, given its bins.
 
     In step t the leaf l of a bin b gets N(0, s_t^2) / W_tl, W_tl being the leaf's noisy count
     (Nori et al. 2021, Algorithm 2, lines 16 to 18), and centring takes out the mean over the
@@ -173,26 +171,22 @@ def noise_deviation(cuts: np.ndarray, scales: np.ndarray, counts: np.ndarray) ->
         Standard deviation s_t of the noise on the leaf sums.
     counts : float64 (B,)
         Noisy counts, positive. Steps have at most min(C + 1, B) leaves.
+    before : float64 (B,)
+        The variance that the steps before these put in: 0 at the first.
 
     Returns
     -------
     float64 (B,)
-        Standard deviations, in the unit of the function.
+        Variances, in the squared unit of the function: not below 0 but for rounding.
     """
     n_bins, total = counts.size, counts.sum()
     below = np.append(0.0, np.cumsum(counts))
-    variance = np.zeros((0, n_bins))
-    for start in range(0, len(cuts), _STEPS):  # memory does not follow their number
-        block = cuts[start : start + _STEPS, : n_bins - 1]
-        block = np.minimum(block.astype(np.int64), n_bins)
-        borders = np.column_stack([np.zeros(len(block), int), block, np.full(len(block), n_bins)])
-        weights = np.diff(below[borders], axis=1)
-        n_leaves = (weights > 0).sum(axis=1)[:, None]
-        leaf_of_bin = (block[:, :, None] <= np.arange(n_bins)).sum(axis=1)
-        own = np.take_along_axis(weights, leaf_of_bin, axis=1)
-        terms = 1 / own**2 - 2 / (own * total) + n_leaves / total**2
-        added = scales[start : start + _STEPS, None] ** 2 * terms
-        # Added up row by row, from the sum so far on: the same bits as in one block.
-        variance = np.concatenate([variance, added]).sum(0, keepdims=True)
-    deviation: np.ndarray = np.sqrt(np.maximum(variance.sum(0), 0.0))
-    return deviation
+    inner = np.minimum(cuts[:, : n_bins - 1].astype(np.int64), n_bins)
+    borders = np.column_stack([np.zeros(len(inner), int), inner, np.full(len(inner), n_bins)])
+    weights = np.diff(below[borders], axis=1)
+    n_leaves = (weights > 0).sum(axis=1)[:, None]
+    leaf_of_bin = (inner[:, :, None] <= np.arange(n_bins)).sum(axis=1)
+    own = np.take_along_axis(weights, leaf_of_bin, axis=1)
+    added = scales[:, None] ** 2 * (1 / own**2 - 2 / (own * total) + n_leaves / total**2)
+    # Added up row by row, from the sum so far on: the same bits however steps are parted.
+    return np.asarray(np.vstack([before, added]).sum(axis=0))

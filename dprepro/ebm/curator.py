@@ -67,6 +67,8 @@ class ExactRows:
         The cell of every row of the table, of the features whose bins are not told yet.
     codes : uint8 (K, n)
         The bin of every row, in this order, of the features whose bins are told.
+    states : int32 (n,)
+        Of the rows in this order, where the steps so far left them; see `boost`.
     threads
         They share the rows.
     """
@@ -76,7 +78,7 @@ class ExactRows:
     counts: list[np.ndarray]
     cells: dict[int, np.ndarray]
     codes: np.ndarray
-
+    states: np.ndarray
     threads: Threads
 
     @classmethod
@@ -91,7 +93,8 @@ class ExactRows:
             threads,
         )
         codes = np.empty((len(cells), targets.size), dtype=np.uint8)
-        return cls(order, targets[order], counts, cells, codes, threads)
+        states = np.empty(targets.size, np.int32)
+        return cls(order, targets[order], counts, cells, codes, states, threads)
 
     @property
     def n_rows(self) -> int:
@@ -112,15 +115,15 @@ class ExactRows:
         )
 
     def boost(self, given: Boosting) -> Outcome:
-        """Run all steps."""
-        return boost(self.codes, self.targets, given, self.threads)
+        """Run these steps, from where those before them left the rows."""
+        return boost(self.codes, self.targets, given, self.threads, self.states)
 
     def close(self, finished: bool) -> None:
         """Nothing was kept outside of memory."""
 
 
 class DPEBMCurator(Curator):
-    """Answers first for the histogram of every feature, then for all steps of boosting.
+    """Answers first for the histogram of every feature, then for the steps of boosting, in parts.
 
     Parameters
     ----------
@@ -170,6 +173,8 @@ class DPEBMCurator(Curator):
         self._enter_mechanisms(settings, len(domain.features))
         self._exact = Private(self._hold(rows.open(), domain, settings, threads))
         self._told: set[int] = set()
+        self._planned, self._done = settings.n_steps, 0
+        self._functions: np.ndarray | None = None
 
     def _hold(
         self, rows: FitRows, domain: Domain, settings: FitSettings, threads: Threads
@@ -230,16 +235,18 @@ class DPEBMCurator(Curator):
         return self._answer(self._histograms, query, self._exact.open().answer)
 
     def leaf_sums(self, query: LeafSums, steps: Steps) -> Boosted:
-        """Run all steps (Algorithm 2, lines 11 to 28) on the bins that were told.
+        """Run the next steps (Algorithm 2, lines 11 to 28) on the bins that were told.
+
+        They go on from those before them, and start with the first feature.
 
         Raises
         ------
         BudgetError
-            If there are more steps than were planned.
+            If there are more steps in all than were planned.
         SensitivityError
             If the query is for another relation, residual bound or grid than are enforced here, if
-            a row could be in several leaves of a step, or if the bins of a feature are not told
-            yet.
+            a row could be in several leaves of a step, if the bins of a feature are not told yet,
+            or if there were others in the steps before.
         ValueError
             If the noise is too large for int64.
         """
@@ -254,12 +261,14 @@ class DPEBMCurator(Curator):
         given = Boosting(
             steps.cuts, normals, in_sums, padded(steps.counts), n_bins, query.learning_rate,
             loss.whole_start, loss.is_logistic, loss.whole_bound, loss.adaptive,
+            self._functions, self._done, self._planned,
         )  # fmt: skip
         shapes, noise_factors, sums = self._exact.open().boost(given)
         functions = [
             np.ldexp(shape[:size].astype(np.float64), -loss.score_bits)
             for shape, size in zip(shapes, n_bins, strict=True)
         ]
+        self._functions, self._done = shapes, self._done + len(steps.cuts)
         release = Boosted(sums * query.unit, scale, noise_factors, functions)
         self._announce(query, release)
         return release
@@ -286,6 +295,9 @@ class DPEBMCurator(Curator):
             raise SensitivityError(
                 "cuts must ascend from 1 on, or a row is in several leaves of a step"
             )
+        before = self._functions
+        if before is not None and before.shape != padded(steps.counts).shape:
+            raise SensitivityError("steps must have the bins of those before them")
         if untold := set(range(len(steps.counts))) - self._told:
             raise SensitivityError(
                 f"features {sorted(untold)} have no bins yet: tell the curator to merge cells"

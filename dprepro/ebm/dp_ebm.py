@@ -15,7 +15,7 @@ from dprepro.additive.bins import FeatureBins, finest_bins
 from dprepro.additive.editing import directions, make_all_monotone
 from dprepro.additive.keeping import require_kept
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
-from dprepro.additive.shapes import noise_deviation
+from dprepro.additive.shapes import noise_variance
 from dprepro.data.domain import CategoricalFeature, Domain, Feature
 from dprepro.ebm.binning import cell_edges, merge_cells
 from dprepro.ebm.curator import NUMBER_OF_ROWS, DPEBMCurator
@@ -38,6 +38,9 @@ from dprepro.rows.codes import MAX_BINS
 from dprepro.threads import Threads
 
 SENSITIVITIES = ("published", "sound")
+
+_STEPS = 4096
+"""Steps that are run at a time, or one epoch: memory does not follow their number."""
 
 LEAST_RATE = 1e-6
 """Steps of a smaller learning rate would hardly reach 2^-24, the unit of the functions."""
@@ -142,15 +145,18 @@ class _DPEBM(Parametrised, AdditiveModel):
         cuts = random_cuts(
             curator.public_generator, n_bins, self.n_epochs, self.max_leaves, self.empty_first_bin
         )
-        boosted = curator.leaf_sums(
-            LeafSums.of(loss, Adjacency(self.adjacency), self.learning_rate),
-            Steps(cuts, self.max_leaves, self.bin_counts_),
-        )
-        inner, scales, n_features = cuts[:, : self.max_leaves - 1], boosted.scales, n_bins.size
-        self.shape_noise_ = [
-            loss.unit * noise_deviation(inner[k::n_features], scales[k::n_features], bin_counts)
-            for k, bin_counts in enumerate(self.bin_counts_)
-        ]
+        query = LeafSums.of(loss, Adjacency(self.adjacency), self.learning_rate)
+        n_features = n_bins.size
+        together = max(1, _STEPS // n_features) * n_features
+        variances = [np.zeros(size) for size in n_bins]
+        for start in range(0, len(cuts), together):
+            part = cuts[start : start + together]
+            boosted = curator.leaf_sums(query, Steps(part, self.max_leaves, self.bin_counts_))
+            inner, scales = part[:, : self.max_leaves - 1], boosted.scales
+            for k, counts in enumerate(self.bin_counts_):
+                of_feature = inner[k::n_features], scales[k::n_features]
+                variances[k] = noise_variance(*of_feature, counts, variances[k])
+        self.shape_noise_ = [loss.unit * np.sqrt(np.maximum(v, 0.0)) for v in variances]
         self._set_shapes(
             [loss.unit * shape for shape in boosted.shapes], loss.offset + loss.unit * loss.start
         )

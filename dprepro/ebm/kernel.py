@@ -200,11 +200,11 @@ def move_states(states, targets, blocks, codes, below, rises, logistic):  # type
 @kernel(
     "(uint8[:, ::1], int32[::1], int32[::1], int64[::1], uint8[:, ::1], uint64[:, :, ::1], "
     "float64, float64[:, ::1], int64[::1], float64, int64, boolean, int32, boolean, "
-    "int64, int64[::1], int64[:, :, ::1])",
+    "int64[:, ::1], int64, int64[::1], int64[:, :, ::1])",
 )
 def _boost_blocks(  # type: ignore[no-untyped-def]
     codes, targets, states, blocks, cuts, normals, scale, counts, n_bins, rate, start, logistic,
-    bound, adaptive, thread, counters, shared,
+    bound, adaptive, before, thread, counters, shared,
 ):  # fmt: skip
     """Do what `boost` does, as one of several threads, each of which has blocks of its own.
 
@@ -215,13 +215,13 @@ def _boost_blocks(  # type: ignore[no-untyped-def]
     next, so that no other can be two steps ahead.
     """
     n_features, n_sums = codes.shape[0], cuts.shape[1] + 1
-    shapes = np.zeros(counts.shape, np.int64)
+    shapes = before.copy()
     noise_factors, leaf_sums = np.ones(cuts.shape[0]), np.zeros(normals.shape[:2], np.int64)
     sums, rises = np.zeros(n_sums, np.int64), np.zeros(n_sums, np.int32)
     buffers = np.empty(BLOCK_ROWS, np.int32), np.empty(BLOCK_ROWS, np.int64)
-    mine = slice(blocks[0], blocks[-1])
-    start_states(targets[mine], logistic, start, states[mine])
     highest, lowest = np.zeros(n_features, np.int64), np.zeros(n_features, np.int64)
+    for k in range(n_features):
+        highest[k], lowest[k] = shapes[k, : n_bins[k]].max(), shapes[k, : n_bins[k]].min()
     below = cuts - np.uint8(1)
     for step in range(cuts.shape[0]):
         k = step % n_features
@@ -251,6 +251,9 @@ def _boost_blocks(  # type: ignore[no-untyped-def]
             rate * (1 << COARSER), lowest[k] - bottom - LIMIT, highest[k] - top + LIMIT, rises,
         )  # fmt: skip
         highest[k], lowest[k] = shape.max(), shape.min()
+    if cuts.shape[0] > 0:
+        k = (cuts.shape[0] - 1) % n_features
+        move_states(states, targets, blocks, codes[k], below[-1], rises, logistic)
     return shapes, noise_factors, leaf_sums
 
 
@@ -287,6 +290,10 @@ class Boosting:
         For labels: bound what a row adds in each step by `largest_label_part` of the functions so
         far, and scale the noise by the same. The functions are released, so the factor is public,
         and noise over sensitivity stays what it was.
+    before : int64 (K, B) or None
+        The functions after the steps before these; None at the first.
+    done, planned : int
+        How many steps were before these, and how many there are in all: for who follows progress.
     """
 
     cuts: np.ndarray
@@ -299,6 +306,14 @@ class Boosting:
     logistic: bool
     bound: int
     adaptive: bool
+    before: np.ndarray | None = None
+    done: int = 0
+    planned: int | None = None
+
+    @property
+    def functions(self) -> np.ndarray:
+        """The functions to go on from, int64 (K, B): 0 at the first step."""
+        return np.zeros(self.counts.shape, np.int64) if self.before is None else self.before
 
 
 class Outcome(NamedTuple):
@@ -320,9 +335,16 @@ class Outcome(NamedTuple):
 
 
 def boost(
-    codes: np.ndarray, targets: np.ndarray, given: Boosting, threads: Threads = ALONE
+    codes: np.ndarray,
+    targets: np.ndarray,
+    given: Boosting,
+    threads: Threads = ALONE,
+    states: np.ndarray | None = None,
 ) -> Outcome:
     """Boost feature by feature (Algorithm 2, lines 11 to 28).
+
+    It can be done part by part, so that memory does not follow the number of steps: each part goes
+    on from the functions and the states of the one before. The bits are those of all steps at once.
 
     Parameters
     ----------
@@ -334,10 +356,15 @@ def boost(
         All else.
     threads
         They share the rows. The result is the same for any number of them.
+    states : int32 (n,) or None
+        State of every row, to go on from; written at the first step, and moved on. None keeps none.
     """
+    if states is None:
+        states = np.empty(targets.size, np.int32)
+    if given.before is None:
+        start_states(targets, given.logistic, given.start, states)
     blocks = cut_into_blocks(targets, given.logistic)
     ends = np.linspace(0, blocks.size - 1, threads.number + 1).astype(int)
-    states = np.empty(targets.size, np.int32)
     counters = np.zeros(LINE * threads.number, np.int64)
     lines = -(-(given.cuts.shape[1] + 1) // LINE)
     shared = np.zeros((2, threads.number, LINE * lines), np.int64)
@@ -347,7 +374,8 @@ def boost(
             *_boost_blocks(
                 codes, targets, states, blocks[ends[thread] : ends[thread + 1] + 1], given.cuts,
                 given.normals, given.scale, given.counts, given.n_bins, given.rate, given.start,
-                given.logistic, np.int32(given.bound), given.adaptive, thread, counters, shared,
+                given.logistic, np.int32(given.bound), given.adaptive, given.functions, thread,
+                counters, shared,
             )
         )  # fmt: skip
 

@@ -103,7 +103,7 @@ class FitSettings:
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """The steps of boosting, in order; made of what is public alone.
+    """Steps of boosting, in order: all, or the next ones; made of what is public alone.
 
     Attributes
     ----------
@@ -134,8 +134,8 @@ class Boosted(Release):
     noise_factors : float64 (T,)
         1 unless the loss is adaptive.
     shapes : list of float64 (n_bins,)
-        The functions that follow from the leaf sums and the counts: scores, multiples of 2^-g with
-        g = `Loss.score_bits`.
+        The functions that follow from all leaf sums so far and the counts: scores, multiples of
+        2^-g with g = `Loss.score_bits`.
     """
 
     noise_factors: np.ndarray

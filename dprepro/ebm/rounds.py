@@ -191,11 +191,13 @@ def boost_by_rounds(
     """
     cuts, n_bins, bound = given.cuts, given.n_bins, given.bound
     n_features, n_leaves = len(n_bins), given.normals.shape[1]
-    shapes = np.zeros(given.counts.shape, np.int64)
+    shapes = given.functions.copy()
     noise_factors, leaf_sums = np.ones(len(cuts)), np.zeros(given.normals.shape[:2], np.int64)
-    highest, lowest = np.zeros((2, n_features), np.int64)
+    so_far = [shape[:size] for shape, size in zip(shapes, n_bins, strict=True)]
+    highest, lowest = (np.array([f(shape) for shape in so_far]) for f in (np.max, np.min))
     below = cuts - np.uint8(1)
-    tell(Start(given.start))
+    if given.before is None:
+        tell(Start(given.start))
     for step in range(len(cuts)):
         k = step % n_features
         top, bottom = given.start + int(highest.sum()), given.start + int(lowest.sum())
@@ -216,7 +218,7 @@ def boost_by_rounds(
         )  # fmt: skip
         highest[k], lowest[k] = shape.max(), shape.min()
         tell(Rise(k, below[step], rises))
-        report("boosting", step + 1, len(cuts))
+        report("boosting", given.done + step + 1, given.planned)
     return Outcome(shapes, noise_factors, leaf_sums)
 
 

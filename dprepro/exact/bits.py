@@ -49,7 +49,7 @@ class Bits:
     """
 
     def __init__(self, seed: int | np.random.SeedSequence | None = None) -> None:
-        self._state = start_state(_key(seed))
+        self._state, self._later = _streams(_key(seed))
         if seed is None:
             _UNSEEDED.add(self)
 
@@ -62,6 +62,12 @@ class Bits:
         renew_if_forked()
         return self._state
 
+    @property
+    def later(self) -> np.ndarray:
+        """As `state`, of a second stream of the same key, which moves on by itself."""
+        renew_if_forked()
+        return self._later
+
     def words(self, size: int) -> np.ndarray:
         """Return uniform words, uint64 (size,)."""
         drawn = np.empty(size, np.uint64)
@@ -71,7 +77,7 @@ class Bits:
     def renew(self) -> None:
         """Go on with another key of the operating system. That bits were drawn stays known."""
         counter = self._state[12:14].copy()
-        self._state[:] = start_state(_key(None))
+        self._state[:], self._later[:] = _streams(_key(None))
         self._state[12:14] = counter
 
     def __repr__(self) -> str:
@@ -132,6 +138,10 @@ def start_state(key: Sequence[int] | np.ndarray, counter: int = 0, nonce: int = 
     state[:_BLOCK] = (*_CONSTANTS, *(int(word) for word in key), *tail)
     state[_USED] = _BLOCK
     return state
+
+
+def _streams(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return start_state(key), start_state(key, nonce=1)
 
 
 def _key(seed: int | np.random.SeedSequence | None) -> np.ndarray:

@@ -160,26 +160,22 @@ def rounded_gaussian(state, mantissa, shift, out):  # type: ignore[no-untyped-de
         out[i] = size if next_word(state) & np.uint64(1) else -size
 
 
-@kernel("(uint32[::1], uint64[:, ::1])")
-def normal_words(state, out):  # type: ignore[no-untyped-def]
+@kernel("(uint32[::1], uint32[::1], uint64[:, ::1])")
+def normal_words(state, later, out):  # type: ignore[no-untyped-def]
     """Fill rows (k, sign, `WORDS` words of x) with |N(0, 1)| = k + x and the sign of N.
 
-    Two words of every x are drawn at once, the others after all numbers are.
+    Two words of every x are drawn from `state`, the others from `later`.
     """
     pool = np.zeros((_NUMBERS, WORDS + 1), np.uint64)
-    known = np.empty(out.shape[0], np.int64)
     for i in range(out.shape[0]):
         out[i, 0] = _half_normal(state, pool)
         out[i, 1] = next_word(state) & np.uint64(1)
         word_of(state, pool, _X, 0)
         word_of(state, pool, _X, 1)
-        for j in range(WORDS):
-            out[i, 2 + j] = pool[_X, j]
-        known[i] = np.int64(pool[_X, WORDS])
-    for i in range(out.shape[0]):
         # Words that a comparison has seen are part of x: only those after them are free.
-        for j in range(known[i], WORDS):
-            out[i, 2 + j] = next_word(state)
+        known = np.int64(pool[_X, WORDS])
+        for j in range(WORDS):
+            out[i, 2 + j] = pool[_X, j] if j < known else next_word(later)
 
 
 @kernel("(const(uint64[::1]), uint64, int64)")

@@ -83,10 +83,10 @@ class ExactSampler:
             and x in [0, 1) begins with these 512 bits. All 0 is the number 0.
             `dprepro.exact.kernels.rounded_normal` gives round(s N) for any scale s of `gaussian`.
             It is exact but where 512 bits do not decide, as `gaussian` is. The words from the third
-            on are drawn after all numbers.
+            on are of a stream of their own: numbers drawn in parts are those drawn at once.
         """
         out = np.empty((math.prod(shape), 2 + WORDS), np.uint64)
-        normal_words(self.state, out)
+        normal_words(self.state, self._bits.later, out)
         return out.reshape(*shape, 2 + WORDS)
 
     def laplace(self, scale: float, shape: tuple[int, ...]) -> np.ndarray:

@@ -1,13 +1,12 @@
 """What is said about the noise in a shape function, against noise drawn many times."""
 
-import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dprepro.additive.shapes import noise_deviation, shapes_of
+from dprepro.additive.shapes import noise_variance, shapes_of
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, curator
 from dprepro.ebm.cuts import random_cuts
@@ -48,7 +47,7 @@ def test_without_feedback_the_formula_is_the_spread_of_noise_over_counts(
         leaf = (cuts[step] <= np.arange(n_bins)[:, None]).sum(axis=1)
         weights = np.bincount(leaf, counts)
         drawn += (rng.normal(0, scales[step], (20_000, weights.size)) / weights)[:, leaf]
-    stated = noise_deviation(cuts, scales, counts)
+    stated = np.sqrt(np.maximum(noise_variance(cuts, scales, counts, np.zeros(n_bins)), 0))
     np.testing.assert_allclose(stated, centred(drawn, counts).std(axis=0), rtol=0.03, atol=1e-9)
 
 
@@ -63,7 +62,7 @@ def test_refits_with_the_same_bins_spread_by_no_more_and_not_much_less(task, set
     else:
         domain = Domain(DOMAIN.features, (0.0, 1.0))
         model = DPEBMRegressor(1.0, domain=domain, random_state=0, **settings).fit(X, 0.9 * y)
-    codes, targets, given, _ = seen[0]
+    codes, targets, given, *_ = seen[0]
     sampler, shape = ExactSampler(Bits(1)), given.normals.shape[:2]
     drawn = (replace(given, normals=sampler.normals(shape)) for _ in range(300))
     refits = np.ldexp(
@@ -109,15 +108,14 @@ def test_without_privacy_no_noise_is_claimed():
     assert [shape.noise for shape in shapes_of(model)] == [None, None]
 
 
-def test_noise_is_added_up_in_blocks_with_the_same_bits_and_little_memory(monkeypatch):
-    rng, steps = np.random.default_rng(5), 50_000
-    counts = rng.uniform(1, 9, 32)
+@pytest.mark.parametrize("n_bins", [1, 2, 32])
+def test_noise_is_added_up_part_by_part_with_the_same_bits(n_bins):
+    rng, steps = np.random.default_rng(5), 5000
+    counts = rng.uniform(1, 9, n_bins)
     cuts = np.sort(rng.integers(1, 40, (steps, 2)), axis=1).astype(np.uint8)
     scales = rng.uniform(1, 2, steps)
-    tracemalloc.start()
-    found = noise_deviation(cuts, scales, counts)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 8e6  # at once: 60 MB, and 1.2 GB for 10^6 steps
-    monkeypatch.setattr("dprepro.additive.shapes._STEPS", steps)
-    np.testing.assert_array_equal(found, noise_deviation(cuts, scales, counts))
+    found = np.zeros(n_bins)
+    for part in np.split(np.arange(steps), [1, 1000, 4096]):
+        found = noise_variance(cuts[part], scales[part], counts, found)
+    at_once = noise_variance(cuts, scales, counts, np.zeros(n_bins))
+    np.testing.assert_array_equal(found, at_once)

@@ -78,8 +78,8 @@ def test_composition_forgotten_is_refused(monkeypatch):
 def test_residuals_not_clipped(monkeypatch):
     boost = curator.boost
 
-    def unclipped(codes, targets, given, threads):
-        return boost(codes, targets, replace(given, bound=2**27 - 1), threads)
+    def unclipped(codes, targets, given, *rest):
+        return boost(codes, targets, replace(given, bound=2**27 - 1), *rest)
 
     assert not caught("dp-ebm-sound", "regression", trials=1200)
     monkeypatch.setattr(curator, "boost", unclipped)

@@ -101,7 +101,7 @@ def test_a_fit_with_missing_values_and_categories_is_that_of_the_paper(name, mon
     model = estimator(
         20.0, n_epochs=20, learning_rate=0.3, max_bins=8, domain=domain, random_state=0, **settings
     ).fit(X, labels if loss.is_logistic else numbers)
-    codes, y, given, _ = kernel.given
+    codes, y, given, *_ = kernel.given
     cuts, normals, scale, counts = given.cuts, given.normals, given.scale, given.counts
     n_bins, rate = given.n_bins, given.rate
     drawn = rate * np.ldexp(noise(normals, scale * kernel.factors).astype(float), -loss.part_bits)

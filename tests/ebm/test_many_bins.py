@@ -51,8 +51,10 @@ def test_a_row_is_in_one_leaf_of_every_step(numbers, max_leaves, monkeypatch):
         0.5, composition="joint", domain=Domain(FEATURES, (0.0, 1.0) if numbers else ("0", "1")),
         max_leaves=max_leaves, sensitivity="sound", random_state=0,
     ).fit(X, y)  # fmt: skip
-    ((codes, _, given, _),) = heard
-    cuts, counts, n_bins = given.cuts, given.counts, given.n_bins
+    codes, _, given, *_ = heard[0]
+    counts, n_bins = given.counts, given.n_bins
+    cuts = np.concatenate([part.cuts for _, _, part, *_ in heard])
+    assert len(cuts) == 14 * 300
     assert model.ledger_.gaps == []
     assert model.ledger_.spent_epsilon() <= 0.5 + 1e-6
     assert n_bins.max() == MAX_BINS

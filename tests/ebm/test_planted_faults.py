@@ -120,8 +120,8 @@ def test_residuals_not_clipped_are_found(monkeypatch):
     monkeypatch.setattr(
         curator_module,
         "boost",
-        lambda codes, targets, given, threads: boost(
-            codes, targets, replace(given, bound=2**27 - 1), threads
+        lambda codes, targets, given, *rest: boost(
+            codes, targets, replace(given, bound=2**27 - 1), *rest
         ),
     )
     assert worst_shift(FAR) > 1.5

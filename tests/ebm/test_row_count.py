@@ -37,7 +37,7 @@ def cancelling_histogram(column, feature, max_bins):
     return cells, counts
 
 
-def cancelling_boost(codes, targets, given, threads):
+def cancelling_boost(codes, targets, given, threads, states):
     """Boost all rows, with noise that takes the last row's part out of every leaf sum."""
     loss = LogisticLoss() if given.logistic else SquaredLoss(clip=0.5)
     others = np.ascontiguousarray(codes[:, :-1])
@@ -55,7 +55,7 @@ def cancelling_boost(codes, targets, given, threads):
         score = given.start + sum(
             shape[code] for shape, code in zip(shapes, codes[:, -1], strict=True)
         )
-    return boost(codes, targets, replace(given, normals=lowered), threads)
+    return boost(codes, targets, replace(given, normals=lowered), threads, states)
 
 
 def same(one, other):

@@ -202,15 +202,18 @@ def permutation(words: Words, size: int) -> list[int]:
     return items
 
 
-def normals(words: Words, borders: list[Fraction], size: int) -> list[tuple[int, ...]]:
-    """Return k, sign and the words of standard normal numbers: two of each, then all others."""
+def normals(
+    words: Words, later: Words, borders: list[Fraction], size: int
+) -> list[tuple[int, ...]]:
+    """Return k, sign and the words of standard normal numbers, from the third on of `later`."""
     drawn = []
     for _ in range(size):
         k, x = half_normal(words, borders)
         sign = next(words) % 2
         x.word(1)
-        drawn.append((k, sign, x))
-    return [(k, sign, *(x.word(i) for i in range(KEPT_WORDS))) for k, sign, x in drawn]
+        x.source = later
+        drawn.append((k, sign, *(x.word(i) for i in range(KEPT_WORDS))))
+    return drawn
 
 
 def nearest(scale: float, number: tuple[int, ...]) -> int:

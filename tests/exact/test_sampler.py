@@ -128,20 +128,35 @@ def test_normal_numbers_are_those_of_the_reference_to_the_last_bit():
     numbers = sampler.normals((100, 3))
     assert numbers.shape == (100, 3, 10)
     assert numbers.dtype == np.uint64
-    expected = reference.normals(words, borders(), 300)
+    later = reference.chacha20([int(word) for word in Bits(9).later[4:12]], nonce=1)
+    expected = reference.normals(words, later, borders(), 300)
     assert numbers.reshape(-1, 10).tolist() == list(map(list, expected))
     assert sampler.gaussian(3.0, (1,)) == reference.rounded_gaussian(words, 3.0, borders())
 
 
-def test_the_first_words_of_all_numbers_are_drawn_before_the_others():
-    """So that fits of before there were 512 bits have the bits that they had."""
-    bits = Bits(9)
-    numbers = ExactSampler(bits).normals((300,))
-    stream = Bits(9).words(20_000).tolist()
-    later = [int(word) for number in numbers for word in number[4:]]
-    (start,) = [i for i, word in enumerate(stream) if word == later[0]]
-    assert stream[start : start + len(later)] == later
-    assert {int(word) for word in numbers[:, 2:4].ravel()} <= set(stream[:start])
+def test_normal_numbers_drawn_in_parts_are_those_drawn_at_once():
+    """So that a fit can draw as many as it needs next, with the bits of a fit that draws all."""
+    whole, parts = ExactSampler(Bits(9)), ExactSampler(Bits(9))
+    numbers = np.concatenate([parts.normals((size, 3)) for size in (1, 7, 92)])
+    np.testing.assert_array_equal(numbers, whole.normals((100, 3)))
+    assert whole.gaussian(1e9, (1,)) == parts.gaussian(1e9, (1,))
+    assert np.unique(numbers[..., 2:]).size == 100 * 3 * 8
+
+
+@pytest.mark.parametrize("seed", [1, None])
+def test_the_later_words_are_of_a_stream_of_their_own(seed):
+    """Of the same key, with another nonce: no word of it is a word of the stream of the first."""
+    bits = Bits(seed)
+    np.testing.assert_array_equal(bits.state[4:12], bits.later[4:12])
+    assert bits.later[14:16].tolist() == [1, 0]
+    before = bits.later[:16].copy()
+    bits.words(100)
+    np.testing.assert_array_equal(bits.later[:16], before)
+    later = ExactSampler(bits).normals((300,))[:, 4:]
+    bits.renew()
+    assert (bits.later[4:12] != before[4:12]).any()
+    np.testing.assert_array_equal(bits.state[4:12], bits.later[4:12])
+    assert not np.intersect1d(later, ExactSampler(bits).normals((300,))[:, 4:]).size
 
 
 @pytest.mark.parametrize("seen", [1, 2, 3, 8])
@@ -159,7 +174,7 @@ def test_words_that_a_comparison_has_seen_are_kept(seen, monkeypatch):
         monkeypatch.setattr(module, "next_word", lambda _: np.uint64(next(rest)))
     monkeypatch.setattr(kernels, "word_of", lazy.word_of.py_func)
     out = np.zeros((2, 10), np.uint64)
-    kernels.normal_words.py_func(None, out)
+    kernels.normal_words.py_func(None, None, out)
     assert out[:, 2 : 2 + seen].tolist() == [drawn, drawn]
     fresh = out[:, 2 + seen :].ravel().tolist()
     assert len(set(fresh)) == 2 * (8 - seen)

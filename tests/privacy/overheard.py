@@ -173,7 +173,7 @@ class Ears:
         )
         return feature, cut, left, np.array(sums), np.array(counts)
 
-    def boost(self, codes: np.ndarray, targets: np.ndarray, given: Any, _: Any) -> Any:
+    def boost(self, codes: np.ndarray, targets: np.ndarray, given: Any, *_: Any) -> Any:
         """Do all steps of DP-EBM with the released sums; hear the exact ones."""
         uses, query = self._asked
         labels, leaves = given.logistic, given.normals.shape[1]

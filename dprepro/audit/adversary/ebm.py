@@ -59,6 +59,8 @@ def answers(
     found: list[Evidence] = []
     bins = known.cells.copy()
     own = known.canary.copy()
+    parts: list[np.ndarray] = []
+    shapes: Sequence[np.ndarray] = ()
     for event in events:
         if event.kind == "MergeCells":
             k, bin_of_cell = event.facts["feature"], np.asarray(event.facts["bin_of_cell"])
@@ -70,8 +72,11 @@ def answers(
             noise = (event.value - exact) / rules.count_noise
             found.append(Answer(HISTOGRAMS, noise, part / rules.count_noise))
         elif event.kind == "LeafSums" and event.value is not None:
-            found += _steps(event.value, bin_counts, known, bins, own, rules)
-            found += _implied_counts(event.value, event.facts["shapes"], known, bins, own)
+            parts.append(event.value)
+            shapes = event.facts["shapes"]
+    sums = np.concatenate(parts)  # steps are answered in parts, after all histograms
+    found += _steps(sums, bin_counts, known, bins, own, rules)
+    found += _implied_counts(sums, shapes, known, bins, own)
     return found
 
 
