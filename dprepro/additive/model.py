@@ -43,7 +43,7 @@ class AdditiveModel(BaseEstimator):
         Of two, of which all these are whole numbers; see `dprepro.additive.units`.
     shape_noise_ : list of ndarray, float64 (n_bins,), or None
         Standard deviation of the noise in each value as it was released, where it is known; see
-        `dprepro.additive.shapes.noise_deviation`.
+        `dprepro.additive.shapes.noise_variance`.
     pairs_ : sequence of PairTerm
         Functions of two features; most models have none.
     residual_sizes_ : ResidualSizes or None
