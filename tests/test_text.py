@@ -53,7 +53,7 @@ def test_lines_are_cut():
 def test_what_is_drawn_is_no_formula_and_no_broken_picture(text, tmp_path):
     figure = Figure()
     figure.text(0.5, 0.5, plain(text))
-    (path,) = save_figures({"t": figure}, tmp_path, ["svg"])
+    (path,) = save_figures({"t": lambda: figure}, tmp_path, ["svg"])
     ElementTree.parse(path)
 
 
@@ -69,6 +69,6 @@ def test_columns_that_look_like_formulas_are_drawn():
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(DpreproError, match=r"file.*cannot be written.*--output"):
-        save_figures({"t": Figure()}, tmp_path / "file", ["svg"])
+        save_figures({"t": Figure}, tmp_path / "file", ["svg"])
     with pytest.raises(DpreproError, match="cannot be written"):
-        save_figures({"n" * 300: Figure()}, tmp_path, ["svg"])
+        save_figures({"n" * 300: Figure}, tmp_path, ["svg"])

@@ -52,6 +52,6 @@ def filters(
     found = explain(experiment, tasks, row or [0, 1], top, data_dir)
     endings = endings_of(format)
     with owner_only(tasks[0].is_private):
-        paths = save_figures({name: draw_filters(found)}, output, endings)
+        paths = save_figures({name: lambda: draw_filters(found)}, output, endings)
     for path in paths:
         typer.echo(path)

@@ -48,6 +48,6 @@ def margins(
     figure = draw_margins(run_boosting(experiment, tasks, data_dir, allow_tuned_splits))
     endings = endings_of(format)
     with owner_only(tasks[0].is_private):
-        paths = save_figures({name: figure}, output, endings)
+        paths = save_figures({name: lambda: figure}, output, endings)
     for path in paths:
         typer.echo(path)

@@ -27,6 +27,8 @@ def sweep(
 
     Example: dprepro plot sweep n_maps --config mnist-maps --config mnist
     """
+    from functools import partial
+
     from dprepro.durable import owner_only
     from dprepro.report.draw.files import save_figures
     from dprepro.report.draw.sweeps import build_sweeps, draw_sweeps
@@ -38,7 +40,7 @@ def sweep(
     found = build_sweeps(held, parameter, shown, method_titles())
     names = file_names(f"sweep-{parameter}-{dataset}" for dataset in found)
     figures = {
-        name: draw_sweeps(sweeps, parameter, shown, dataset)
+        name: partial(draw_sweeps, sweeps, parameter, shown, dataset)
         for name, (dataset, sweeps) in zip(names, found.items(), strict=True)
     }
     warn(held.is_private, SHOWS_SCORES)

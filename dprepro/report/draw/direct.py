@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from matplotlib.axes import Axes
+from matplotlib.text import Text
 
 from dprepro.report.draw.style import Look
 from dprepro.text import plain, shortened
@@ -57,12 +59,16 @@ def name_ends(axes: Axes, ends: Sequence[End], height: float) -> None:
             "relpos": (0.0, 0.5),
         }
         inside = -_ROUNDING <= share <= 1.0 + _ROUNDING
-        axes.annotate(
+        name = axes.annotate(
             plain(shortened(end.name, _LONGEST)), (end.across, end.up), (1.08, place),
             textcoords=axes.transAxes, fontsize=FONT_SIZE, color=_dark(end.look.colour),
             va="center", ha="left", arrowprops=leader if inside else None,
             annotation_clip=False,
         )  # fmt: skip
+        if name.arrow_patch is not None:
+            # The line lies between the axes and the name: layout need not cut it to measure it.
+            extent = partial(Text.get_window_extent, name)
+            name.arrow_patch.get_window_extent = extent  # type: ignore[method-assign]
 
 
 def spread(wanted: Sequence[float], gap: float) -> list[float]:

@@ -6,6 +6,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def write_figures(panels: Sequence[Panel], folder: Path, formats: Iterable[str])
         metrics = {panel.metric.name for panel in panels}
         figures[f"curves-{metrics.pop()}" if len(metrics) == 1 else "curves"] = list(panels)
     return save_figures(
-        {n: draw_curves(shown, looks) for n, shown in figures.items()}, folder, formats
+        {n: partial(draw_curves, shown, looks) for n, shown in figures.items()}, folder, formats
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -147,12 +148,12 @@ def write_shapes(
     file has what is left of it there, with a digest.
     """
     figures = {
-        f"{name}-{own}": draw_shapes(columns, [feature], own_scale)
+        f"{name}-{own}": partial(draw_shapes, columns, [feature], own_scale)
         for feature, own in zip(features, file_names(features), strict=True)
     }
     if len(features) > 1:
         most = MOST_FEATURES if len(columns) == 1 else _MOST_ROWS
-        figures[name] = draw_shapes(columns, features[:most], own_scale)
+        figures[name] = partial(draw_shapes, columns, features[:most], own_scale)
     return save_figures(figures, folder, formats)
 
 
