@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+from markupsafe import Markup
 
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.report.draw import shapes
 from dprepro.report.draw.curves import Panel, build_panels
 from dprepro.report.draw.figures import draw_column, looks_of
 from dprepro.report.draw.overview import draw_overview
+from dprepro.report.draw.processes import in_processes
 from dprepro.report.draw.quantiles import draw_quantiles, far_cells
 from dprepro.report.draw.shapes import (
     ModelShapes,
@@ -21,7 +25,7 @@ from dprepro.report.draw.shapes import (
     most_important,
     select_features,
 )
-from dprepro.report.draw.svg import inline
+from dprepro.report.draw.svg import draw_inline, inline
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.layout.pictures import FigureGroup, PageFigure
 from dprepro.report.layout.tables import ResultTable
@@ -38,6 +42,10 @@ _MOST_FEATURES = 12
 _MOST_MODELS = 6
 _LONGEST_NAME = 80
 
+Drawing: TypeAlias = Callable[[], Markup]
+_Planned: TypeAlias = tuple[FigureGroup, list[Drawing]]
+"""Figures without their pictures, and what draws these."""
+
 
 def figure_groups(
     tables: Sequence[ResultTable], folder: Path, report: CheckReport
@@ -53,7 +61,12 @@ def figure_groups(
     report
         The verdicts on printed cells.
     """
-    groups = [quantile_figures(report), curve_figures(tables), shape_figures(folder)]
+    planned = [curve_figures(tables), shape_figures(folder)]
+    pictures = iter(in_processes([draw for _, drawings in planned for draw in drawings]))
+    groups = [quantile_figures(report)]
+    for group, _ in planned:
+        figures = tuple(replace(figure, svg=next(pictures)) for figure in group.figures)
+        groups.append(replace(group, figures=figures))
     return [group for group in groups if group.figures]
 
 
@@ -87,19 +100,22 @@ def quantile_figures(report: CheckReport) -> FigureGroup:
     return FigureGroup("All cells together", text, tuple(figures))
 
 
-def curve_figures(tables: Sequence[ResultTable]) -> FigureGroup:
-    """Draw each dataset's metric against epsilon."""
+def curve_figures(tables: Sequence[ResultTable]) -> _Planned:
+    """Return each dataset's metric against epsilon, to be drawn."""
     text = (
         "Lines and filled markers are measured values, rings published ones. Bars are standard "
         "deviations over splits, pale ones those published. The tables have the same numbers."
     )
-    return FigureGroup("Metric against ε", text, tuple(_curves(tables)))
+    planned = list(_curves(tables))
+    figures = tuple(figure for figure, _ in planned)
+    return FigureGroup("Metric against ε", text, figures), [draw for _, draw in planned]
 
 
-def shape_figures(folder: Path) -> FigureGroup:
-    """Draw the models saved below a results' folder: their numeric features, or all where none is.
+def shape_figures(folder: Path) -> _Planned:
+    """Return, to be drawn, the models saved below a results' folder.
 
-    Of many features and models of a dataset, the most important and the most private are drawn.
+    These are their numeric features, or all where none is. Of many features and models of a
+    dataset, the most important and the most private are drawn.
     """
     text = (
         "The shape functions of saved models. Bands are two standard deviations of the noise that "
@@ -107,19 +123,21 @@ def shape_figures(folder: Path) -> FigureGroup:
         "have one scale."
     )
     paths = sorted((folder / MODELS).glob("*.json"))
-    figures: list[PageFigure] = []
+    planned: list[tuple[PageFigure, Drawing]] = []
     notes: list[str] = []
     for number, (dataset, columns) in enumerate(_saved(paths).items()):
         shown = columns[-_MOST_MODELS:]
         numeric = any(s.edges is not None for column in shown for s in column.shapes)
         there = select_features(shown, numeric=numeric)
         features = most_important(shown, there, _MOST_FEATURES)
-        figures += _shapes(number, dataset, shown, features)
+        planned += _shapes(number, dataset, shown, features)
         notes += _left_out(dataset, columns, features, there)
-    return FigureGroup("Shape functions", text, tuple(figures), tuple(notes))
+    figures = tuple(figure for figure, _ in planned)
+    group = FigureGroup("Shape functions", text, figures, tuple(notes))
+    return group, [draw for _, draw in planned]
 
 
-def _curves(tables: Sequence[ResultTable]) -> Iterator[PageFigure]:
+def _curves(tables: Sequence[ResultTable]) -> Iterator[tuple[PageFigure, Drawing]]:
     for number, table in enumerate(tables):
         panels = [_legible(panel) for panel in build_panels([table]) if _has_levels(panel)]
         looks = looks_of(panels)
@@ -127,19 +145,20 @@ def _curves(tables: Sequence[ResultTable]) -> Iterator[PageFigure]:
             place = f" ({table.paper}, Table {table.table})" if table.paper else ""
             caption = f"{panel.title}: {panel.metric.title} against ε{place}"
             # Title and notes stand above it already.
-            figure = draw_column(replace(panel, title="", notes=()), looks)
-            svg = inline(figure, f"c{number}-{position}-", caption)
-            yield PageFigure(caption, svg, table.paper, panel.dataset, panel.notes)
+            draw = partial(draw_column, replace(panel, title="", notes=()), looks)
+            figure = PageFigure(caption, Markup(), table.paper, panel.dataset, panel.notes)
+            yield figure, partial(draw_inline, draw, f"c{number}-{position}-", caption)
 
 
 def _shapes(
     number: int, dataset: str, columns: Sequence[ModelShapes], features: Sequence[str]
-) -> Iterator[PageFigure]:
+) -> Iterator[tuple[PageFigure, Drawing]]:
     for position, feature in enumerate(features):
         titles = ", ".join(_named(column) for column in columns)
         caption = f"{shortened(feature, _LONGEST_NAME)} on {dataset}: {titles}"
-        svg = inline(shapes.draw_column(columns, feature), f"s{number}-{position}-", caption)
-        yield PageFigure(caption, svg, None, dataset)
+        draw = partial(shapes.draw_column, columns, feature)
+        svg = partial(draw_inline, draw, f"s{number}-{position}-", caption)
+        yield PageFigure(caption, Markup(), None, dataset), svg
 
 
 def _named(column: ModelShapes) -> str:

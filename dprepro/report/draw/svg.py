@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from xml.etree import ElementTree
 
 import matplotlib
@@ -50,6 +51,11 @@ def inline(figure: Figure, prefix: str, label: str) -> Markup:
     root.attrib.update({"viewBox": box, "role": "img", "aria-label": legible(label)})
     _unwrap(root)
     return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def draw_inline(draw: Callable[[], Figure], prefix: str, label: str) -> Markup:
+    """Return what `inline` does of the figure that `draw` returns: for another process."""
+    return inline(draw(), prefix, label)
 
 
 def _referenced(root: ElementTree.Element, prefix: str) -> dict[str, str]:

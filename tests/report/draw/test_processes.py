@@ -28,7 +28,7 @@ def test_few_figures_start_no_process(monkeypatch):
 
 def test_a_process_that_ends_early_is_one_error_that_says_what_to_do(monkeypatch):
     monkeypatch.setattr(processes, "cpu_count", lambda: 2)
-    with pytest.raises(DpreproError, match="ended early.*LOKY_MAX_CPU_COUNT=1"):
+    with pytest.raises(DpreproError, match=r"ended early.*LOKY_MAX_CPU_COUNT=1"):
         in_processes([partial(os._exit, 3)] * 10)
 
 
