@@ -6,25 +6,20 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.segment import Segment
 from rich.text import Text
 
 from dprepro.stacked import Fitting, Stacked, StackedColumn
 from dprepro.text import visible
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
 
 Renderable = RenderableType
 """What a console prints."""
@@ -87,6 +82,14 @@ def progress_bar(
     The time left is `left`, by default what has been done so far goes on as fast. A transient bar
     goes away at its end.
     """
+    from rich.progress import (  # not all that prints has a bar
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     return Progress(
         TextColumn("{task.description}", "bold", markup=False),
         BarColumn(),

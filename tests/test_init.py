@@ -35,6 +35,12 @@ def test_a_public_name_imports_what_it_needs():
     assert not loaded & {"numba", "sklearn", "dprepro.ebm"}
 
 
+def test_methods_can_be_listed_without_what_fits_them():
+    loaded = imported_by("from dprepro.methods.registry import all_methods; all_methods()")
+    assert "dprepro.methods.aplr" in loaded
+    assert not loaded & {"scipy", "pandas", "sklearn", "numba", "pyarrow", "lightgbm", "torch"}
+
+
 @pytest.mark.parametrize("name", dprepro.__all__)
 def test_a_public_name_is_there_and_says_what_it_is(name):
     found = getattr(dprepro, name)

@@ -14,7 +14,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import MofNCompleteColumn
 
 from dprepro import __version__
 from dprepro.privacy.budget import PrivacyBudget
@@ -222,6 +221,8 @@ def _run_many(
     Cases that share their runs find them there.
     Names methods without a ledger; an error if there are no others.
     """
+    from rich.progress import MofNCompleteColumn
+
     from dprepro.audit import audit as run
     from dprepro.audit import find_case
     from dprepro.audit.result import UnverifiedError

@@ -8,7 +8,6 @@ makes its worker seem dead.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import pickle
@@ -300,6 +299,8 @@ def _connect(address: str) -> Any:
         raise NowhereToRunError(
             "--executor dask needs Dask: pip install 'dprepro[dask]', here and on the workers"
         ) from error
+    import asyncio
+
     # What goes wrong is told once, by the errors below.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     try:

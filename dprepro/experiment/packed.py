@@ -255,8 +255,9 @@ def last_line(content: bytes, kind: str) -> bytes | None:
         If it is no packed journal.
     """
     table = _table(content, columns=["kind", "line"])
+    table = table.filter(pc.is_valid(table.column("line")))  # few, and the rest are records
     for row in reversed(table.to_pylist()):
-        if row["kind"] == kind and row["line"] is not None:
+        if row["kind"] == kind:
             return str(row["line"]).encode()
     return None
 

@@ -264,12 +264,12 @@ def _unit(entry: MethodEntry, card: Card) -> tuple[str, int]:
 
 
 def _check_names(config: ExperimentConfig, position: int, method: Method) -> None:
-    entry, known = config.methods[position], list(method.defaults)
+    entry, known = config.methods[position], method.defaults  # to read them can import a library
     for keys, name in _named(entry):
         if name not in known:
             raise DpreproError(
                 f"{config.where('methods', position, *keys)}: {method.name} has no "
-                f"parameter {name!r}{nearest(name, known) or '.'} "
+                f"parameter {name!r}{nearest(name, list(known)) or '.'} "
                 f"Allowed: {', '.join(known) or 'none'}"
             )
     for epsilon in entry.by_epsilon:

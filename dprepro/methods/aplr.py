@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from dprepro.estimators.contract import Estimator
-from dprepro.estimators.targets import scaled_targets
 from dprepro.methods.registry import Guarantee, Method, Setting
 
 
 def _build(setting: Setting, **params: Any) -> Estimator:
     # Imported here, so that the method can be listed, and skipped with a reason, without it.
     from aplr import APLRClassifier, APLRRegressor
+
+    from dprepro.estimators.targets import scaled_targets
 
     class Classifier(APLRClassifier):
         """APLR with the labels that it was given; the library turns them into texts."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from dprepro.estimators.contract import Estimator
-from dprepro.estimators.targets import scaled_targets
 from dprepro.methods.registry import Guarantee, Method, Setting
 
 
 def _build_sklearn(setting: Setting, **params: Any) -> Estimator:
     from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
+
+    from dprepro.estimators.targets import scaled_targets
 
     if setting.task == "regression":
         return scaled_targets(GradientBoostingRegressor)(random_state=setting.seed, **params)
@@ -19,6 +20,8 @@ def _build_sklearn(setting: Setting, **params: Any) -> Estimator:
 
 def _build_xgboost(setting: Setting, **params: Any) -> Estimator:
     from xgboost import XGBClassifier, XGBRegressor
+
+    from dprepro.estimators.targets import scaled_targets
 
     estimator = scaled_targets(XGBRegressor) if setting.task == "regression" else XGBClassifier
     # XGBoost takes seeds of 31 bits; by default it draws nothing, so none of them matters.

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from dprepro.estimators.contract import Estimator
-from dprepro.estimators.targets import scaled_targets
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.standing import Noise
@@ -26,6 +25,8 @@ def _build_private(setting: Setting, **params: Any) -> Estimator:
 
 def _build_plain(setting: Setting, **params: Any) -> Estimator:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    from dprepro.estimators.targets import scaled_targets
 
     regression = setting.task == "regression"
     estimator = scaled_targets(RandomForestRegressor) if regression else RandomForestClassifier

@@ -7,7 +7,6 @@ from typing import Any
 
 from dprepro.data.domain import TaskKind
 from dprepro.estimators.contract import Estimator
-from dprepro.estimators.targets import scaled_targets
 from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
 
 # Quiet, and the same bits on every machine and in every company. With `deterministic` LightGBM
@@ -17,6 +16,8 @@ _REPEATABLE = {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verb
 
 def _estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
     from lightgbm import LGBMClassifier, LGBMRegressor
+
+    from dprepro.estimators.targets import scaled_targets
 
     return scaled_targets(LGBMRegressor) if task == "regression" else LGBMClassifier
 

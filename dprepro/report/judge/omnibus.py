@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from scipy.special import chdtrc, ndtri_exp
 
 from dprepro.published.document import Document
 from dprepro.report.judge.rounding import score_difference
@@ -95,6 +94,8 @@ def omnibus(verdicts: Iterable[CellVerdict]) -> Omnibus | None:
     scores = tuple(normal_score(cell) for cell in cells)
     effective = _effective(cells)
     together = math.fsum(score**2 for score in scores)
+    from scipy.special import chdtrc  # see `dprepro.report.judge.statistics.compare`
+
     p_value = float(chdtrc(effective, together * effective / len(cells)))
     return Omnibus(scores, sum(abs(_z(cell)) > FAR for cell in cells), p_value)
 
@@ -104,6 +105,8 @@ def normal_score(cell: CellVerdict) -> float:
     if cell.comparison is None:
         return math.nan
     logarithm = math.log(0.5) + float(np.log(max(cell.comparison.p_difference, _SMALLEST)))
+    from scipy.special import ndtri_exp
+
     return math.copysign(float(ndtri_exp(logarithm)), cell.comparison.z)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import ChainMap
 from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -36,8 +37,12 @@ def found_values(stated: SettingsOf) -> dict[str, Any]:
     return found
 
 
-def found_params(config: str | None, method: str, epsilon: float | None = None) -> dict[str, Any]:
+def found_params(
+    config: str | None, method: str, epsilon: float | None = None
+) -> Mapping[str, Any]:
     """Return the parameters of a method: its defaults, and what a config has in their place.
+
+    Its estimator is imported when a default is first read.
 
     Parameters
     ----------
@@ -56,10 +61,10 @@ def found_params(config: str | None, method: str, epsilon: float | None = None) 
     from dprepro.methods.registry import get
 
     if config is None:
-        return dict(get(method).defaults)
+        return get(method).defaults
     entry = _entry(config, method)
     own = entry.by_epsilon.get(epsilon, {}) if epsilon is not None else {}
-    return {**get(entry.method).defaults, **entry.params, **own}
+    return ChainMap(own, entry.params, get(entry.method).defaults)  # type: ignore[arg-type]
 
 
 def same(stated: Any, ours: Any) -> bool:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy.special import stdtr, stdtrit
-
 from dprepro.report.judge.rounding import score_difference
 
 # Of the equivalence test, and of all tests of one document together.
@@ -121,6 +119,8 @@ def compare(measured: Sample, published: Sample, margin: float) -> Comparison | 
     error = math.sqrt(pooled * (measured.weight + published.weight) + rounding)
     if error == 0.0:
         return _certain(difference, margin, freedom)
+    from scipy.special import stdtr, stdtrit  # a tenth of a second, and not all tables compare
+
     reach = float(stdtrit(freedom, 0.5 + _CONFIDENCE / 2)) * error
     # Of the two one-sided tests, the one at the nearer edge of the margin decides.
     p_equivalence = float(stdtr(freedom, (abs(difference) - margin) / error))

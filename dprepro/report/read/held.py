@@ -164,16 +164,17 @@ def _cell(parts: Sequence[Part]) -> ResultCell:
     counting = _counting(parts)
     finished = [(table, rows[table.status[rows] == _OK]) for table, rows in counting]
     metrics = dict.fromkeys(name for table, rows in finished if rows.size for name in table.metrics)
+    splits = np.concatenate([table.split[rows] for table, rows in finished])
+    order = np.argsort(splits, kind="stable")
+    splits = splits[order].tolist()
     values: dict[str, tuple[float, ...]] = {}
     numbers: dict[str, tuple[int, ...]] = {}
     for name in metrics:
         figures = np.concatenate([_column(table, name, rows) for table, rows in finished])
-        splits = np.concatenate([table.split[rows] for table, rows in finished])
-        having = np.flatnonzero(figures == figures)
-        having = having[np.argsort(splits[having], kind="stable")]
-        if having.size:
-            values[name] = tuple(figures[having].tolist())
-            numbers[name] = tuple(splits[having].tolist())
+        # In plain Python: for a few splits NumPy takes longer to begin than to do it.
+        having = [(n, v) for n, v in zip(splits, figures[order].tolist(), strict=True) if v == v]
+        if having:
+            numbers[name], values[name] = zip(*having, strict=True)
     task = parts[0].task
     return ResultCell(
         task=task,
