@@ -15,7 +15,7 @@ from dprepro.cli.journals import (
     DEFAULT_FOLDER,
     Configs,
     ResultsFolder,
-    assumed_plans,
+    assumed_plan,
     shown_journals,
 )
 from dprepro.cli.streams import say
@@ -65,7 +65,7 @@ def export_crate(
     paths = journal_paths(results, names)
     held = {path.stem: read_journal(path) for path in paths}
     _refuse_private(held)
-    found = read_results(results, names, assumed_plans(results, names))
+    found = read_results(results, names, assumed_plan)
     try:
         count = _write(output, paths, held, found, licence)
     except OSError as error:

@@ -68,8 +68,7 @@ def read(folder: Path, configs: Sequence[str] | None = None) -> Results:
     """Read the journals that `shown_journals` names: of each, what its plan asks for."""
     from dprepro.report.read.results import read_results
 
-    names = shown_journals(folder, configs)
-    return read_results(folder, names, assumed_plans(folder, names))
+    return read_results(folder, shown_journals(folder, configs), assumed_plan)
 
 
 def shown_journals(folder: Path, configs: Sequence[str] | None = None) -> list[str]:
@@ -85,25 +84,19 @@ def shown_journals(folder: Path, configs: Sequence[str] | None = None) -> list[s
     return [path.stem for path in paths]
 
 
-def assumed_plans(folder: Path, configs: Sequence[str]) -> dict[str, JournalPlan]:
-    """Return, for each journal that states no plan, that of the built-in config of its name."""
-    from dprepro.config import config_names
-    from dprepro.experiment.journal import last_plan
-    from dprepro.report.read.results import journal_paths
+def assumed_plan(name: str) -> JournalPlan | None:
+    """Return the plan of the built-in config of a journal's name; None where there is none.
 
-    builtin = set(config_names())
-    paths = [path for path in journal_paths(folder, configs) if path.stem in builtin]
-    return {path.stem: _assumed(path.stem) for path in paths if last_plan(path) is None}
-
-
-def _assumed(name: str) -> JournalPlan:
-    """Return the plan of a built-in config; without its tasks where these depend on absent data."""
-    from dprepro.config import load_config
+    It is without its tasks where these depend on absent data.
+    """
+    from dprepro.config import config_names, load_config
     from dprepro.errors import DpreproError
     from dprepro.experiment.plan import plan
     from dprepro.experiment.stated import state_plan
     from dprepro.report.read.plans import JournalPlan
 
+    if name not in config_names():
+        return None
     config = load_config(name)
     try:
         return JournalPlan.stated(state_plan(config, (planned.task for planned in plan(config))))

@@ -13,7 +13,7 @@ from dprepro.cli.journals import (
     Margins,
     Paper,
     ResultsFolder,
-    assumed_plans,
+    assumed_plan,
     method_titles,
     shown_journals,
 )
@@ -68,7 +68,7 @@ def report(
     names = shown_journals(results, config)
     with Patience() as patience:
         patience.step(f"reading {len(names)} journal{'s' if len(names) != 1 else ''}")
-        found = read_results(results, names, assumed_plans(results, names))
+        found = read_results(results, names, assumed_plan)
         patience.step("comparing the results with printed numbers")
         tables = build_tables(
             found,

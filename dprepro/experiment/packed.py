@@ -46,6 +46,8 @@ from dprepro.experiment.record import Task
 from dprepro.experiment.record_table import KEY, STATUSES, RecordTable
 
 SUFFIX = ".parquet"
+# Arrow's own keeps tens of megabytes of what was read and let go, journal after journal.
+pa.set_memory_pool(pa.system_memory_pool())
 
 _FORMAT, _DIGEST, _CHECKSUM = b"dprepro.format", b"dprepro.sha256", b"dprepro.crc32"
 _VERSION, _NO_CHECKSUM = b"1", b"00000000"

@@ -32,6 +32,7 @@ from dprepro.experiment.executors import (
 )
 from dprepro.experiment.journal import Journal, as_it_lies, read_journal
 from dprepro.experiment.local import LocalExecutor
+from dprepro.experiment.naming import names_in_config
 from dprepro.experiment.outlook import Outlook, outlook_of
 from dprepro.experiment.plan import PlannedTask, asked_metrics, narrow, plan
 from dprepro.experiment.record import Record, Task
@@ -209,6 +210,9 @@ def _plans(
     config: ExperimentConfig, options: Options
 ) -> tuple[list[PlannedTask], list[PlannedTask]]:
     """Return the config's plan, and the part of it that is asked for."""
+    entries = (entry for method in config.methods for entry in method.expanded)
+    # Before a plan, which reads the card and imports estimators.
+    names_in_config(options.methods, (n for e in entries for n in (e.label, e.method)))
     planned = plan(config, options.data_dir)
     if not options.allow_tuned_splits:
         check_tuned_splits(config)

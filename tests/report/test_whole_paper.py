@@ -39,7 +39,7 @@ def results(tmp_path_factory):
         ]
         write(folder, dataset, lines)
     plans = {path.stem: JournalPlan(25, PAPER.paper) for path in folder.glob("*.jsonl")}
-    return read_results(folder, plans=plans)
+    return read_results(folder, plan_of=plans.get)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -95,16 +95,17 @@ class Results:
 def read_results(
     folder: Path,
     configs: Sequence[str] = (),
-    plans: Mapping[str, JournalPlan] | None = None,
+    plan_of: Callable[[str], JournalPlan | None] | None = None,
 ) -> Results:
     """Read the journals of `folder`, all or those of the configs named: what their plans ask for.
 
     Parameters
     ----------
-    plans
-        What the configs of journals that state no plan ask for, by journal, as far as is known.
-        Otherwise the last of several settings under a label counts, and a complete cell has as
-        many splits as the fullest of the same dataset in the same journal.
+    plan_of
+        Returns what the config of a journal asks for, by its name, as far as is known. It is asked
+        of journals that state no plan. Otherwise the last of several settings under a label
+        counts, and a complete cell has as many splits as the fullest of the same dataset in the
+        same journal.
 
     Raises
     ------
@@ -120,7 +121,8 @@ def read_results(
     journals, words = [], WordsOf(folder)
     for path in journal_paths(folder, configs):
         found = read_table(path)
-        rows, plan = current(found.plan, found.table, (plans or {}).get(path.stem))
+        assumed = plan_of(path.stem) if plan_of and found.plan is None else None
+        rows, plan = current(found.plan, found.table, assumed)
         journals.append(HeldJournal(path.stem, plan, found.table, rows, words, found.environments))
     return _assemble(journals)
 

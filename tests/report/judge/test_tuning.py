@@ -48,7 +48,7 @@ def results(folder, means=MEANS, splits=2):
         )
     ]
     write(folder, "tried", lines)
-    return read_results(folder, plans={"tried": JournalPlan(2, None)})
+    return read_results(folder, plan_of={"tried": JournalPlan(2, None)}.get)
 
 
 def test_the_best_setting_wins_at_each_epsilon_and_the_first_of_equals(config, tmp_path):
@@ -71,7 +71,8 @@ def test_settings_that_differ_in_the_last_bits_of_a_mean_are_equal(config, tmp_p
     ]
     write(path, "tried", lines)
     found = choose_settings(
-        part_of(config, ["lazybb-1r"]), read_results(path, plans={"tried": JournalPlan(2, None)})
+        part_of(config, ["lazybb-1r"]),
+        read_results(path, plan_of={"tried": JournalPlan(2, None)}.get),
     )
     assert [(c.params, c.mean) for c in found] == [({"rounds": 5}, 0.3)] * 2
 
@@ -138,7 +139,7 @@ def test_the_least_wins_where_less_is_better(config, tmp_path):
         for record in records([loss, loss], f"lazybb-1r rounds={rounds}", 1.0, "log_loss")
     ]
     write(tmp_path, "tried", lines)
-    found = read_results(tmp_path, plans={"tried": JournalPlan(2, None)})
+    found = read_results(tmp_path, plan_of={"tried": JournalPlan(2, None)}.get)
     part = part_of(config.model_copy(update={"metric": "log_loss"}), ["lazybb-1r"], [1.0])
     (choice,) = choose_settings(part, found)
     assert (choice.params, choice.mean) == ({"rounds": 9}, pytest.approx(0.4))
@@ -197,6 +198,6 @@ def test_a_metric_that_a_setting_cannot_have_is_named(config, tmp_path):
         for record in records([0.9, 0.9], "lazybb-1r rounds=5", 1.0)
     ]
     write(tmp_path, "tried", lines)
-    found = read_results(tmp_path, plans={"tried": JournalPlan(2, None)})
+    found = read_results(tmp_path, plan_of={"tried": JournalPlan(2, None)}.get)
     with pytest.raises(DpreproError, match="rounds=5 has no Accuracy to be chosen by: no labels"):
         choose_settings(config, found)

@@ -30,14 +30,14 @@ def test_each_config_has_exactly_the_records_that_it_asks_for(tmp_path):
         "a": plan_of(records(VALUES[:2]), splits=2),
         "b": plan_of(records(VALUES), metric="auc"),
     }
-    results = read_results(tmp_path, plans=plans)
+    results = read_results(tmp_path, plan_of=plans.get)
     (merged,) = results.cells
     assert (merged.journals, merged.splits("auc"), merged.planned) == (("a", "b"), 4, 4)
     for name, count in (("a", 2), ("b", 4)):
         part = merged.part(name)
         assert (part.journals, part.planned) == ((name,), count)
         assert part.values["auc"] == tuple(VALUES[:count])
-        assert results.of(name).cells == read_results(tmp_path, [name], plans).cells
+        assert results.of(name).cells == read_results(tmp_path, [name], plans.get).cells
     assert results.journals == ("a", "b")
 
 
@@ -45,7 +45,7 @@ def test_what_is_planned_and_has_no_record_is_named(tmp_path):
     ebm = records(VALUES, label="ebm", epsilon=math.inf)
     plan = plan_of([*records(VALUES), *records(VALUES, epsilon=1.0), *ebm], metric="auc")
     write(tmp_path, "a", records(VALUES[:1]))
-    results = read_results(tmp_path, plans={"a": plan})
+    results = read_results(tmp_path, plan_of={"a": plan}.get)
     assert [(cell.task.epsilon, cell.splits("auc")) for cell in results.cells] == [(0.5, 1)]
     found = {(c.dataset, c.task.label, c.task.epsilon): c for c in results.planned}
     assert list(found) == [("adult", "dp-ebm-gdp-2021", 1.0), ("adult", "ebm", math.inf)]
@@ -53,7 +53,7 @@ def test_what_is_planned_and_has_no_record_is_named(tmp_path):
     assert not any(c.has_records or c.is_unverified for c in found.values())
     assert results.all("adult", "ebm", math.inf) == []
     write(tmp_path, "a", [])
-    assert read_results(tmp_path, plans={"a": plan}).planned == ()
+    assert read_results(tmp_path, plan_of={"a": plan}.get).planned == ()
 
 
 def test_values_are_known_by_split_and_reasons_by_metric(tmp_path):

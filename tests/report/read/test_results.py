@@ -93,8 +93,8 @@ def test_plans_say_how_many_splits_make_a_cell_complete(tmp_path):
     assert one(tmp_path).is_complete("auc")
     plan = JournalPlan(25, "dp-ebm-2021")
     assert (read_results(tmp_path).plans, plan.has_own_card) == ({}, False)
-    assert read_results(tmp_path, plans={"adult": plan}).plans == {"adult": plan}
-    planned = one(tmp_path, plans={"adult": plan})
+    assert read_results(tmp_path, plan_of={"adult": plan}.get).plans == {"adult": plan}
+    planned = one(tmp_path, plan_of={"adult": plan}.get)
     assert not planned.is_complete("auc")
     assert planned.is_complete("auc", planned=4)
 
@@ -110,9 +110,9 @@ def test_papers_are_those_of_the_configs_and_unknown_if_one_is_unknown(tmp_path)
     write(tmp_path, "a", records(VALUES))
     write(tmp_path, "b", records(VALUES))
     plans = {"a": JournalPlan(4, "dp-ebm-2021"), "b": JournalPlan(4, None)}
-    assert one(tmp_path, plans=plans).papers == {"dp-ebm-2021"}
-    assert one(tmp_path, plans={"a": plans["a"]}).papers is None
-    assert one(tmp_path, configs=["b"], plans=plans).papers == frozenset()
+    assert one(tmp_path, plan_of=plans.get).papers == {"dp-ebm-2021"}
+    assert one(tmp_path, plan_of={"a": plans["a"]}.get).papers is None
+    assert one(tmp_path, configs=["b"], plan_of=plans.get).papers == frozenset()
 
 
 def test_later_settings_under_one_label_replace_earlier_ones_of_a_journal(tmp_path):
