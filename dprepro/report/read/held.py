@@ -166,15 +166,18 @@ def _cell(parts: Sequence[Part]) -> ResultCell:
     metrics = dict.fromkeys(name for table, rows in finished if rows.size for name in table.metrics)
     splits = np.concatenate([table.split[rows] for table, rows in finished])
     order = np.argsort(splits, kind="stable")
-    splits = splits[order].tolist()
+    splits = splits[order]
+    all_splits = tuple(splits.tolist())
     values: dict[str, tuple[float, ...]] = {}
     numbers: dict[str, tuple[int, ...]] = {}
     for name in metrics:
-        figures = np.concatenate([_column(table, name, rows) for table, rows in finished])
-        # In plain Python: for a few splits NumPy takes longer to begin than to do it.
-        having = [(n, v) for n, v in zip(splits, figures[order].tolist(), strict=True) if v == v]
-        if having:
-            numbers[name], values[name] = zip(*having, strict=True)
+        figures = np.concatenate([_column(table, name, rows) for table, rows in finished])[order]
+        having = figures == figures
+        if having.all():
+            values[name], numbers[name] = tuple(figures.tolist()), all_splits
+        elif having.any():
+            values[name] = tuple(figures[having].tolist())
+            numbers[name] = tuple(splits[having].tolist())
     task = parts[0].task
     return ResultCell(
         task=task,
