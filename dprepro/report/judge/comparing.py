@@ -188,34 +188,6 @@ def overlap_of(pair: Pair) -> float:
     return share / (1 - share)
 
 
-def sign_test(won: int, lost: int) -> float:
-    """Return the two-sided p-value of the sign test; ties are left out before, one or more stay."""
-    count = won + lost
-    tail = sum(math.comb(count, wins) for wins in range(min(won, lost) + 1))
-    return min(1.0, 2 * tail / 2**count)
-
-
-def wilcoxon(differences: Sequence[float]) -> float:
-    """Return the two-sided p-value of Wilcoxon's signed-rank test; no difference may be 0.
-
-    Exact, and without `scipy.stats`, which takes half a second to load, for up to 50 differences of
-    distinct sizes. Else it is SciPy's.
-    """
-    sizes = sorted(map(abs, differences))
-    if len(sizes) > 50 or len(set(sizes)) < len(sizes):
-        from scipy import stats
-
-        test: Callable[..., Any] = stats.wilcoxon
-        return float(test(differences).pvalue)
-    ranks = sum(sizes.index(found) + 1 for found in differences if found > 0)
-    ways = [1]  # by the sum of the ranks of positive differences
-    for rank in range(1, len(sizes) + 1):
-        without, taken = [*ways, *[0] * rank], [*[0] * rank, *ways]
-        ways = [one + other for one, other in zip(without, taken, strict=True)]
-    tail = sum(ways[: min(ranks, len(ways) - 1 - ranks) + 1])
-    return min(1.0, 2 * tail / 2 ** len(sizes))
-
-
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return adjusted p-values (Holm 1979): those below 5 % have 5 % of a false one together."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
@@ -237,7 +209,9 @@ def _row(pair: Pair) -> Row:
 def _across(epsilon: float, rows: Sequence[Row]) -> AcrossDatasets:
     advantages = [_advantage(row.pair, _mean_difference(row)) for row in rows]
     won, tied, lost = _counts(advantages)
-    p_sign = sign_test(won, lost) if won + lost else None
+    from scipy import stats  # half a second: for this part alone
+
+    p_sign = float(stats.binomtest(won, won + lost).pvalue) if won + lost else None
     is_comparable = len({row.pair.metric for row in rows}) == 1 and not any(
         # An error of a regression is in units of its target.
         row.pair.is_regression and not row.pair.metric.higher_is_better
@@ -245,7 +219,8 @@ def _across(epsilon: float, rows: Sequence[Row]) -> AcrossDatasets:
     )
     p_wilcoxon = None
     if is_comparable and won + lost:
-        p_wilcoxon = wilcoxon([found for found in advantages if found])
+        wilcoxon: Callable[..., Any] = stats.wilcoxon
+        p_wilcoxon = float(wilcoxon([found for found in advantages if found]).pvalue)
     return AcrossDatasets(epsilon, won, tied, lost, p_sign, p_wilcoxon)
 
 
