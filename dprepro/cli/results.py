@@ -204,7 +204,7 @@ def merge(
     whether the others agree with it. A task that failed in one folder and finished in another has
     finished.
 
-    Example: dprepro results merge laptop/results server/results --into results
+    Example: dprepro results merge results/editing results/history/dropped --into merged
     """
     from dprepro.experiment.packing import merge as merge_all
     from dprepro.terminal import BareTable, console
