@@ -87,7 +87,7 @@ def require_kept(
     ValueError
         If it cannot be kept; the message says why and what to change.
     """
-    largest = _largest(model, domain, bins, pairs)
+    largest = _largest(model, domain, bins, pairs, monotone or {})
     try:
         make_all_monotone(largest, monotone)
     except DpreproError as error:
@@ -108,7 +108,11 @@ def _entry(ledger: Ledger, multiplier: float, uses: int) -> LedgerEntry:
 
 
 def _largest(
-    model: AdditiveModel, domain: Domain, bins: Sequence[FeatureBins], pairs: int
+    model: AdditiveModel,
+    domain: Domain,
+    bins: Sequence[FeatureBins],
+    pairs: int,
+    monotone: Mapping[str, str],
 ) -> AdditiveModel:
     """Return a copy of a model with all bins, each number with as many digits as a file writes."""
     found = copy(model)
@@ -121,11 +125,13 @@ def _largest(
     found.bin_counts_ = [np.full(each.n_bins, _WHOLE) for each in bins]
     noise = math.ldexp(most, BEHIND)
     found.shape_noise_ = [np.full(each.n_bins, noise) for each in bins]
-    # Not monotone in either direction, so that each edit changes something.
-    found.shape_functions_ = [
-        np.where(np.arange(each.n_bins) % 3 == 1, -most, least) for each in bins
-    ]
     names = [str(each.feature.name) for each in bins]
+    # Not as `monotone` asks, with two bins already, so that each edit changes something.
+    lowest = [0 if monotone.get(name) == "decreasing" else 1 for name in names]
+    found.shape_functions_ = [
+        np.where(np.arange(each.n_bins) % 3 == place, -most, least)
+        for each, place in zip(bins, lowest, strict=True)
+    ]
     couples = combinations(sorted(range(len(bins)), key=lambda k: -len(names[k])), 2)
     found.pairs_ = tuple(
         _pair(sorted(couple), bins, least, noise) for couple in islice(couples, pairs)

@@ -180,8 +180,9 @@ def _of_packed(path: Path, read: Callable[[bytes], _Found]) -> _Found:
         return read(_read_file(path))
     except MALFORMED as error:
         raise DpreproError(
-            f"{path}: {_said(error)}. Nothing repairs a packed journal: take it from where it was "
-            "packed, or run its config again with --fresh"
+            f"{path}: {_said(error)}. If it is a file of another kind, move it to another folder. "
+            "Nothing repairs a packed journal: take it from where it was packed, or run its config "
+            "again with --fresh"
         ) from error
 
 

@@ -269,8 +269,10 @@ def _table(content: bytes, columns: Sequence[str] | None = None, **options: Any)
     start = content.rfind(_CHECKSUM + _OF_LENGTH)
     end = start + len(_CHECKSUM + _OF_LENGTH + _NO_CHECKSUM)
     zeroed = content[: end - len(_NO_CHECKSUM)] + _NO_CHECKSUM + content[end:]
-    if start < 0 or content[start:end] != _stated(zeroed):
-        raise ValueError("it is no packed journal, or damaged: it has not the checksum it states")
+    if start < 0:
+        raise ValueError("it is no packed journal, or damaged: it states no checksum")
+    if content[start:end] != _stated(zeroed):
+        raise ValueError("it is damaged: it has not the checksum it states")
     try:
         file = pq.ParquetFile(pa.BufferReader(content), **options)
         # One thread: to start others takes longer than these few pages.

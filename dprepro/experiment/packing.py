@@ -66,11 +66,13 @@ def unpack(path: Path) -> Path | None:
     """
     if not is_packed(path):
         return None
-    raw, into = read_bytes(path), path.with_suffix(".jsonl")
-    with appearing_complete(into) as unfinished:
-        unfinished.write_bytes(raw)
-        unfinished.chmod(path.stat().st_mode & 0o777)
-    path.unlink()
+    into = path.with_suffix(".jsonl")
+    with Journal(into):  # no run begins meanwhile
+        raw = read_bytes(path)
+        with appearing_complete(into) as unfinished:
+            unfinished.write_bytes(raw)
+            unfinished.chmod(path.stat().st_mode & 0o777)
+        path.unlink()
     return into
 
 

@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 import duckdb
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -133,8 +134,15 @@ def test_any_flipped_bit_is_found(tmp_path):
         with pytest.raises(ValueError, match=r"checksum|Parquet"):
             unpacked(bytes(flipped))
     (tmp_path / "mine.parquet").write_bytes(content[:-1])
-    with pytest.raises(DpreproError, match=r"mine\.parquet: it is no packed journal, or damaged"):
+    with pytest.raises(DpreproError, match=r"mine\.parquet: it is damaged: .* --fresh"):
         read_journal(tmp_path / "mine.parquet")
+
+
+def test_a_file_of_another_kind_is_to_be_moved_away(tmp_path):
+    path = tmp_path / "mine.parquet"
+    pd.DataFrame({"kind": ["record"]}).to_parquet(path)
+    with pytest.raises(DpreproError, match=r"no packed journal.* move it to another folder"):
+        read_table(path)
 
 
 def test_any_other_reader_of_parquet_sees_the_columns(tmp_path):

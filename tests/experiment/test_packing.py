@@ -103,6 +103,13 @@ class TestPacking:
         outcome = results("verify", "--results", tmp_path)
         assert (outcome.exit_code, file.is_file()) == (0, True)
 
+    def test_none_is_unpacked_that_a_run_has_open(self, tmp_path: Path) -> None:
+        path = journal(tmp_path, *ENTRIES)
+        file = pack(path)
+        with Journal(path), pytest.raises(DpreproError, match="another run is writing"):
+            unpack(file)
+        assert file.is_file()
+
     def test_a_packed_journal_can_be_repaired_and_pruned(self, tmp_path: Path) -> None:
         file = pack(journal(tmp_path, *ENTRIES))
         assert repair(file)[1] is None
@@ -126,7 +133,7 @@ class TestPacking:
         damaged.write_bytes(damaged.read_bytes()[:-9])
         outcome = results("verify", "--results", tmp_path)
         assert outcome.exit_code == 1
-        assert "x.parquet: it is no packed journal, or damaged" in outcome.output
+        assert "x.parquet: it is damaged: it has not the checksum it states" in outcome.output
 
 
 class TestGoingOn:
