@@ -96,6 +96,8 @@ def _target(name: str, given: object) -> tuple[Any, ...]:
 class Domain:
     """The public domain of a table.
 
+    Lists, arrays and columns count as tuples, and scalars of NumPy as numbers and texts.
+
     Parameters
     ----------
     features
@@ -106,8 +108,6 @@ class Domain:
     observed
         What was read from private rows, in words ("bounds of age, hours"). It is not covered by
         epsilon. Empty if the whole domain is public.
-
-    Lists, arrays and columns are taken for tuples, and scalars of NumPy for numbers and texts.
 
     Raises
     ------
