@@ -23,7 +23,7 @@ def why_not(path: Path) -> str:
     for place in dict.fromkeys([whole, *whole.parents, real, *real.parents]):
         try:
             found = place.stat()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
             return f"{place} cannot be looked at: {error.strerror}"

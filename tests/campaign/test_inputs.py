@@ -43,8 +43,8 @@ def test_changed_inputs_are_answered(parser, tmp_path):
         ("journal", b"\n" * 20_000_000, "line 1: not a journal line"),
         ("audits", b"[" + b"1," * 500_000 + b"1]", "0: Input should be a valid dictionary"),
         ("audits", b"[" + b"1," * 600_000 + b"1]", "larger than a file of its kind"),
-        ("model", b"[" + b"[]," * 2_000_001 + b"1]", "more than 2,000,000 values"),
-        ("model", b"[" + b'{"a":1},' * 300_001 + b"1]", "more than 300,000 keys"),
+        ("model", b"[" + b"[]," * 10_000_001 + b"1]", "more than 10,000,000 values"),
+        ("model", b"[" + b'{"a":1},' * 1_500_001 + b"1]", "more than 1,500,000 keys"),
     ],
 )
 def test_large_inputs_are_refused_within_a_second(parser, data, refusal, tmp_path):

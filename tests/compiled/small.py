@@ -61,7 +61,7 @@ class SmallPackage:
         self.cache = folder / "cache"
         self.package = folder / "source" / "dprepro"
         shutil.copytree(PACKAGE / "compiled", self.package / "compiled")
-        for name in ("__init__.py", "errors.py", "cache.py", "durable.py"):
+        for name in ("__init__.py", "errors.py", "cache.py", "durable.py", "files.py"):
             shutil.copy(PACKAGE / name, self.package / name)
         for name, text in (("first/callee.py", CALLEE), ("second/caller.py", CALLER)):
             (self.package / name).parent.mkdir()
