@@ -11,7 +11,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,6 @@ from typing import Any, Literal, Protocol
 
 from dprepro.config import ExperimentConfig
 from dprepro.data import load
-from dprepro.data.card import load_card
 from dprepro.data.domain_checks import refuse_undeclared
 from dprepro.errors import DpreproError
 from dprepro.experiment import environment
@@ -284,13 +283,12 @@ def _start(
         from dprepro.experiment.cluster import DaskExecutor
 
         return DaskExecutor(options.address, limit, prepare)
-    # Fetched and compiled once, side by side, before several workers want it.
-    with ThreadPoolExecutor(1) as other:
-        compiled = other.submit(compile_kernels, methods, load_card(data.card).task)
-        dataset = load(data.card, data.data_dir, with_test=data.with_test)
-        if config.domain == "public":
-            refuse_undeclared(dataset)  # here, and not once a task
-        compiled.result()
+    # Fetched and compiled once, before several workers want it. Not side by side: two threads that
+    # import libraries at the same time can find one of them half loaded.
+    dataset = load(data.card, data.data_dir, with_test=data.with_test)
+    if config.domain == "public":
+        refuse_undeclared(dataset)  # here, and not once a task
+    compile_kernels(methods, dataset.task)
     processors = options.jobs or cpu_count()
     jobs = max(1, min(processors, len(todo)))
     return LocalExecutor(jobs, limit, prepare, processors=processors)

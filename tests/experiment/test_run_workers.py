@@ -41,22 +41,6 @@ def test_there_are_as_many_workers_as_processors_but_no_more_than_tasks(
     assert made == [(jobs, processors)]
 
 
-def test_kernels_are_compiled_while_the_data_are_loaded(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    both, load = threading.Barrier(2, timeout=60), run_module.load
-
-    def loaded(*given: Any, **more: Any) -> Any:
-        both.wait()
-        return load(*given, **more)
-
-    monkeypatch.setattr(run_module, "LocalExecutor", InProcess)
-    monkeypatch.setattr(run_module, "load", loaded)
-    monkeypatch.setattr(run_module, "compile_kernels", lambda *_: both.wait())
-    summary = run(load_config(lab.config()), Options(results=lab.results), Watch())
-    assert summary.ran > 0
-
-
 class Noted(InProcess):
     """Notes how it was ended."""
 
