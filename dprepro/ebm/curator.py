@@ -174,7 +174,8 @@ class DPEBMCurator(Curator):
         self._exact = Private(self._hold(rows.open(), domain, settings, threads))
         self._told: set[int] = set()
         self._planned, self._done = settings.n_steps, 0
-        self._functions: np.ndarray | None = None
+        # As all that follows from rows, even where noise was added.
+        self._functions: Private[np.ndarray] | None = None
 
     def _hold(
         self, rows: FitRows, domain: Domain, settings: FitSettings, threads: Threads
@@ -258,17 +259,18 @@ class DPEBMCurator(Curator):
         in_sums = in_units(scale, query.unit)
         dyadic(in_sums)  # Raises where int64 would not hold the noise.
         n_bins = np.array([counts.size for counts in steps.counts])
+        before = self._functions
         given = Boosting(
             steps.cuts, normals, in_sums, padded(steps.counts), n_bins, query.learning_rate,
             loss.whole_start, loss.is_logistic, loss.whole_bound, loss.adaptive,
-            self._functions, self._done, self._planned,
+            None if before is None else before.open(), self._done, self._planned,
         )  # fmt: skip
         shapes, noise_factors, sums = self._exact.open().boost(given)
         functions = [
             np.ldexp(shape[:size].astype(np.float64), -loss.score_bits)
             for shape, size in zip(shapes, n_bins, strict=True)
         ]
-        self._functions, self._done = shapes, self._done + len(steps.cuts)
+        self._functions, self._done = Private(shapes), self._done + len(steps.cuts)
         release = Boosted(sums * query.unit, scale, noise_factors, functions)
         self._announce(query, release)
         return release
@@ -296,7 +298,7 @@ class DPEBMCurator(Curator):
                 "cuts must ascend from 1 on, or a row is in several leaves of a step"
             )
         before = self._functions
-        if before is not None and before.shape != padded(steps.counts).shape:
+        if before is not None and before.open().shape != padded(steps.counts).shape:
             raise SensitivityError("steps must have the bins of those before them")
         if untold := set(range(len(steps.counts))) - self._told:
             raise SensitivityError(

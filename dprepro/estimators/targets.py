@@ -143,7 +143,8 @@ def scaled_targets(estimator: type[Any]) -> Any:
             return found
         return np.ldexp(found.astype(np.float64), self._power) + self._centre
 
-    return type(estimator.__name__, (estimator,), {"fit": fit, "predict": predict})
+    own = {"fit": fit, "predict": predict, "__module__": estimator.__module__}
+    return type(estimator.__name__, (estimator,), own)
 
 
 def _centre_and_power(y: np.ndarray) -> tuple[float, int]:
@@ -173,7 +174,7 @@ def check_target(domain: Domain, task: TaskKind) -> None:
         fits = -LARGEST_TARGET <= lower <= upper <= LARGEST_TARGET
         if not (fits and (lower == upper or upper - lower >= LEAST_RANGE)):
             raise ValueError(
-                f"the domain's target must be bounds with lower <= upper, at most "
+                f"the domain's target must be finite bounds with lower <= upper, at most "
                 f"{LARGEST_TARGET:.2g} in size and, if they differ, at least {LEAST_RANGE:.2g} "
                 "apart" + (f", got {lower:g}, {upper:g}" if domain.is_public else ": scale y")
             )

@@ -28,6 +28,7 @@ PUBLISHED = {name for name in REGRESSORS if name.startswith("dp-ebm-") and name[
     "classic", "classic-2021", "classic-indicators", "gdp", "gdp-2021", "gdp-indicators", "joint",
 )}  # fmt: skip
 """They do not centre targets, as the paper does not."""
+REFUSED = ("scale it", "domain's target must be", "divide the target and its bounds")
 NOT_IN_UNITS_OF_THE_TARGET = {"dp-linear", "toy-dp-ebm"}
 """As published: noise in units of the features, and a sigmoid of the sum."""
 
@@ -58,7 +59,7 @@ def predicted_or_refused(method: Method, scale: float) -> np.ndarray | None:
     try:
         return predicted(method, scale)
     except ValueError as refused:
-        if "scale it" in str(refused) or "domain's target must be" in str(refused):
+        if any(words in str(refused) for words in REFUSED):
             return None
         raise
 
@@ -95,7 +96,7 @@ def test_targets_far_from_zero_are_predicted_as_well_or_refused(name: str) -> No
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("power", [-880, -333, 501, 895])
+@pytest.mark.parametrize("power", [-880, -333, 501, 865])
 @pytest.mark.parametrize(
     "name", ["ebm", "dp-ebm-sound", "dp-ebm-gdp", "dp-ebm-plus", "dpboost-sound", "s-bdt-sound"]
 )

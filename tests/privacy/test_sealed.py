@@ -28,9 +28,9 @@ FITS_FILE = "tests/privacy/curators.py"
 SPENT = "._spent"
 """Of `GaussianUses`: the sum of the shares that were asked for, which are made of releases."""
 
-STREAM = ".sampler._bits._state"
-"""Of `NoiseSource`: where the stream of secret bits stands. How many bits a choice takes depends on
-the utilities. The state has to stay secret in any case: it tells all noise."""
+STREAMS = (".sampler._bits._state", ".sampler._bits._later")
+"""Of `NoiseSource`: where the streams of secret bits stand. How many bits a choice takes depends on
+the utilities. The states have to stay secret in any case: they tell all noise."""
 
 
 class Watch:
@@ -85,7 +85,7 @@ def open_to_all(fit: Fit) -> set[str]:
     return {path for path in found if not (path.startswith(listed) or path.endswith(_SECRET))}
 
 
-_SECRET = (SPENT, STREAM)
+_SECRET = (SPENT, *STREAMS)
 
 
 def _pairs(one: list[Contents], two: list[Contents]) -> list[tuple[Contents, Contents]]:
