@@ -22,6 +22,7 @@ from dprepro.text import visible
 _PLAIN = {
     "±": "+-", "ε": "epsilon", "δ": "delta", "²": "^2", "×": "x", "·": ".", "−": "-", "–": "-",
     "—": "-", "─": "-", "━": "-", "│": "|", "→": "->", "≤": "<=", "≥": ">=", "…": "...",
+    "≈": "~", "↑": "^", "↓": "v",
 }  # fmt: skip
 _LEAST_WIDTH = 20
 _ERRORS = "dprepro-plain"

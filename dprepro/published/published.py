@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
-from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -35,8 +34,9 @@ class PublishedCell:
         A key of `dprepro.report.read.metrics.METRICS` ("auc", "rmse", ...).
     mean, std
         As printed; `std` is None if none was printed.
-    decimals
-        Digits printed after the point, common to all cells of a dataset and metric in one table.
+    decimals, std_decimals
+        Digits of `mean` and of `std` after the point, trailing zeros included: each number has its
+        own. A printed "87 %" is stored as 0.87 and has two.
     """
 
     paper: str
@@ -48,6 +48,7 @@ class PublishedCell:
     mean: float
     std: float | None
     decimals: int = 0
+    std_decimals: int = 0
 
     @property
     def key(self) -> tuple[str, str, str, str, float, str]:
@@ -58,6 +59,22 @@ class PublishedCell:
     def half_unit(self) -> float:
         """Half a unit of the last printed digit: the largest rounding error of the printed mean."""
         return 0.5 * 10.0**-self.decimals
+
+    @property
+    def sd_half_unit(self) -> float:
+        """The same of the printed standard deviation; 0 where there is none."""
+        return 0.0 if self.std is None else 0.5 * 10.0**-self.std_decimals
+
+    @property
+    def mean_in_print(self) -> str:
+        """The mean with its printed digits."""
+        return f"{self.mean:.{self.decimals}f}"
+
+    @property
+    def in_print(self) -> str:
+        """Mean and standard deviation, if there is one, with their printed digits."""
+        spread = "" if self.std is None else f" ± {self.std:.{self.std_decimals}f}"
+        return self.mean_in_print + spread
 
     def __str__(self) -> str:
         level = PrivacyBudget(self.epsilon, 0.0)
@@ -96,7 +113,7 @@ def _read(path: Path) -> tuple[PublishedCell, ...]:
             )
         cells = [_cell(row, f"{path}:{reader.line_num}") for row in reader]
     _refuse_repeats(cells, path)
-    return tuple(_with_decimals(cells))
+    return tuple(cells)
 
 
 def _cell(row: dict[str, str | None], where: str) -> PublishedCell:
@@ -113,8 +130,9 @@ def _cell(row: dict[str, str | None], where: str) -> PublishedCell:
             f"std at least 0 or empty; got epsilon {epsilon}, mean {mean}, std {spread}"
         )
     return PublishedCell(
-        **words, epsilon=epsilon, mean=mean, std=spread, decimals=_decimals(str(row["mean"]))
-    )
+        **words, epsilon=epsilon, mean=mean, std=spread,
+        decimals=_decimals(row["mean"]), std_decimals=_decimals(std),
+    )  # fmt: skip
 
 
 def _number(text: str | None, field: str, where: str) -> float:
@@ -124,19 +142,9 @@ def _number(text: str | None, field: str, where: str) -> float:
         raise DpreproError(f"{where}: {field} is {text!r}, which is not a number") from None
 
 
-def _decimals(text: str) -> int:
-    """Return the digits after the point without trailing zeros ("0.88" -> 2, "47.0" -> 0)."""
-    return len(text.partition(".")[2].rstrip("0"))
-
-
-def _with_decimals(cells: Iterable[PublishedCell]) -> list[PublishedCell]:
-    # A printed "0.880" is stored as 0.88, so the precision is the largest of the table's cells.
-    cells = list(cells)
-    finest: dict[tuple[str, str, str], int] = defaultdict(int)
-    for cell in cells:
-        group = (cell.table, cell.dataset, cell.metric)
-        finest[group] = max(finest[group], cell.decimals)
-    return [replace(cell, decimals=finest[cell.table, cell.dataset, cell.metric]) for cell in cells]
+def _decimals(text: str | None) -> int:
+    """Return the digits after the point, trailing zeros included ("0.880" -> 3, "47" -> 0)."""
+    return len((text or "").partition(".")[2])
 
 
 def _refuse_repeats(cells: Iterable[PublishedCell], path: Path) -> None:

@@ -43,10 +43,10 @@ def journal(folder, mean, splits=25):
     return "--results", folder / "results"
 
 
-def test_the_same_cell_passes(tmp_path):
+def test_a_cell_as_printed_passes(tmp_path):
     code, text = check(*journal(tmp_path, GOOD))
     assert code == 0
-    assert "184 cells: 1 same, 160 not run, 23 impossible" in text
+    assert "184 cells: 1 equivalent, 160 not run, 23 impossible" in text
     assert "Check passed" in text
 
 
@@ -133,11 +133,11 @@ def test_a_config_is_judged_on_what_its_results_touch(tmp_path):
     assert "adult" in mapped
     assert "telco" not in text.split("Claims")[0]
     assert not {"lazybb-2022", "dp-llm-2020", "Table 3"} & set(text.split(", "))
-    assert "22 cells: 1 same" not in text
-    assert "23 cells: 1 same, 22 not run" in text
+    assert "22 cells: 1 equivalent" not in text
+    assert "23 cells: 1 equivalent, 22 not run" in text
     assert "Left out, on other data" in text
     whole = check(*arguments, "--all")[1]
-    assert "184 cells: 1 same" in whole
+    assert "184 cells: 1 equivalent" in whole
     assert "lazybb-2022, 85 cells" in whole
     assert "Left out" not in whole
 
@@ -145,7 +145,7 @@ def test_a_config_is_judged_on_what_its_results_touch(tmp_path):
 def test_the_counts_stand_at_the_end_too(tmp_path):
     for more in ([], ["--config", "mine"]):
         end = check(*journal(tmp_path, GOOD), *more)[1].splitlines()[-9:]
-        assert any(line.startswith("dp-ebm-2021, ") and "1 same" in line for line in end)
+        assert any(line.startswith("dp-ebm-2021, ") and "1 equivalent" in line for line in end)
         assert end[-1].startswith("Check passed")
 
 

@@ -41,7 +41,7 @@ def journal(lab, in_process, monkeypatch):
 
 @pytest.fixture
 def recorded(journal):
-    """Add printed cells that are the same, and record all."""
+    """Add cells that are as printed, and record all."""
     write(journal.parent, "mine", records(spread(GOOD, 0.005, 25)))
     code, _ = check("--results", journal.parent, "--record")
     assert code == 0
@@ -141,10 +141,10 @@ def test_a_margin_that_changed_fails(recorded, monkeypatch):
 
 
 def test_a_rule_that_changed_fails(recorded, monkeypatch):
-    monkeypatch.setattr(verdicts, "verdict_of", lambda *_: verdicts.Verdict.EQUIVALENT)
+    monkeypatch.setattr(verdicts, "verdict_of", lambda *_: verdicts.Verdict.INCONCLUSIVE)
     code, found = fast(recorded)
     assert code == 1
-    assert any("verdict equivalent, recorded same" in line for line in found["changed"])
+    assert any("verdict inconclusive, recorded equivalent" in line for line in found["changed"])
 
 
 def test_a_cell_that_is_gone_or_new_fails(recorded):
@@ -171,11 +171,11 @@ def test_an_entry_that_no_longer_applies_fails(recorded, tmp_path):
 
 def test_what_changed_is_shown_with_the_way_out(recorded):
     path = recorded / NAME
-    path.write_text(path.read_text().replace(",same\n", ",better\n", 1))
+    path.write_text(path.read_text().replace(",equivalent\n", ",better\n", 1))
     code, text = check("--results", recorded, "--fast", "--jobs", 1)
     assert code == 1
     assert "Recorded cells: 1 differ." in text
-    assert "verdict same, recorded better" in text
+    assert "verdict equivalent, recorded better" in text
     assert "dprepro check --record" in text
 
 

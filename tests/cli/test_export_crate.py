@@ -105,7 +105,7 @@ def test_it_holds_journals_environments_verdicts_and_pictures(crate: Path, resul
     told = json.loads((crate / "environments.json").read_text())
     assert {one["dprepro"] for one in told} == {"0.1.0", "0.2.0"}
     rows = (crate / "verdicts.csv").read_text().splitlines()
-    assert any("dp-ebm-gdp-2021,0.5" in row and row.endswith(",same") for row in rows)
+    assert any("dp-ebm-gdp-2021,0.5" in row and row.endswith(",equivalent") for row in rows)
     assert [name for name in files(crate) if name.endswith(".png")]
 
 

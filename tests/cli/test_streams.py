@@ -10,6 +10,7 @@ import pytest
 
 from dprepro import cli
 from dprepro.cli.streams import Streams
+from dprepro.report.judge.verdicts import Verdict
 from tests.in_process import in_process
 from tests.lab import Lab, lab
 
@@ -48,6 +49,14 @@ def test_ascii_gets_signs_that_say_the_same(tmp_path: Path) -> None:
     print("0.9 ±0.1 at ε=1 ☂")
     assert streams.lost_output() == ""
     assert (tmp_path / "said").read_text() == "0.9 +-0.1 at epsilon=1 ?\n"
+
+
+def test_the_signs_of_verdicts_stay_apart_in_ascii(tmp_path: Path) -> None:
+    sys.stdout = _text(tmp_path / "said", "ascii")
+    streams = Streams()
+    print("|".join(verdict.symbol for verdict in Verdict))
+    assert streams.lost_output() == ""
+    assert (tmp_path / "said").read_text() == "~|^|v|?|...|.|x\n"
 
 
 def test_a_full_output_is_noted_and_ends_nothing() -> None:

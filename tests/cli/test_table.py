@@ -151,7 +151,7 @@ def test_a_torn_line_is_one_line_on_the_screen(lab, command):
 
 def test_comparing_adds_published_values_and_verdicts(results):
     text = table("--results", results, "--compare", "--format", "markdown", "--dataset", "adult")
-    assert "0.883 ± 0.005 (0.883 ± 0.005, same)" in text
+    assert "0.883 ± 0.005 (0.883 ± 0.005, equivalent)" in text
     assert "(0.880 ± 0.006, not run)" in text
     assert "Telco" not in text
 

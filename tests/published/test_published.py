@@ -48,11 +48,38 @@ def test_decimals_are_those_printed(dataset, decimals):
     assert found == {decimals}
 
 
-def test_trailing_zeros_lost_in_the_file_still_count(tmp_path):
-    rows = [ROW.replace("0.9,", f"{mean},").replace("inf", e) for mean, e in (("0.88", "1"),)]
-    cells = load_published(folder=write(tmp_path, ROW.replace("0.9,", "0.123,"), *rows))
-    assert [cell.decimals for cell in cells] == [3, 3]
-    assert cells[1].half_unit == pytest.approx(0.0005)
+def test_the_digits_of_a_number_are_its_own_whatever_stands_beside_it(tmp_path):
+    rows = [ROW.replace("0.9,0.01", numbers).replace("inf", epsilon) for numbers, epsilon in (
+        ("0.123,0.0100", "1"), ("0.870,0.01", "2"), ("0.87,", "4"), ("7.0,0.5", "8"), ("47,1", "9"),
+    )]  # fmt: skip
+    cells = load_published(folder=write(tmp_path, *rows))
+    assert [(c.decimals, c.std_decimals) for c in cells] == [(3, 4), (3, 2), (2, 0), (1, 1), (0, 0)]
+    assert [c.half_unit for c in cells] == pytest.approx([0.0005, 0.0005, 0.005, 0.05, 0.5])
+    assert [c.sd_half_unit for c in cells] == pytest.approx([0.00005, 0.005, 0.0, 0.05, 0.5])
+    assert [c.in_print for c in cells] == [
+        "0.123 ± 0.0100", "0.870 ± 0.01", "0.87", "7.0 ± 0.5", "47 ± 1",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("paper", "table", "digits"),
+    [
+        ("dp-ebm-2021", "2", {(3, 3)}),
+        ("dp-ebm-2021", "3", {(3, 3), (0, 0)}),
+        ("dp-llm-2020", "text-4.1", {(3, 3), (2, 0)}),
+        ("dp-llm-2020", "fig6", {(3, 3), (2, 3)}),
+        ("lazybb-2022", "5", {(1, 3), (2, 0)}),
+        ("lazybb-2022", "7", {(1, 3), (2, 0)}),
+        ("maddock-2022", "figure-6", {(4, 4)}),
+        ("replication-report-2025", "2", {(1, 3), (2, 0)}),
+        ("replication-report-2025", "3", {(3, 3), (3, 0)}),
+        ("replication-slides-2025", "non-dp-models", {(3, 3)}),
+        ("sbdt-2024", "rerun", {(4, 4)}),
+    ],
+)
+def test_numbers_have_the_digits_of_the_document(paper, table, digits):
+    found = {(c.decimals, c.std_decimals) for c in load_published(paper) if c.table == table}
+    assert found == digits
 
 
 def test_an_empty_std_means_none_was_printed(tmp_path):
@@ -88,15 +115,6 @@ def test_another_header_is_refused(tmp_path):
 def test_an_unknown_document_gets_the_nearest_name():
     with pytest.raises(DpreproError, match="did you mean 'dp-ebm-2021'"):
         load_published("dp-ebm-2020")
-
-
-def test_a_table_of_another_metric_or_dataset_has_digits_of_its_own(tmp_path):
-    rows = [ROW.replace(",0.9,", f",{mean},").replace("auc", metric).replace("adult", dataset)
-            for mean, metric, dataset in (
-                ("0.875", "auc", "adult"), ("47.0", "rmse", "adult"), ("0.9", "auc", "telco"))
-           ]  # fmt: skip
-    cells = load_published(folder=write(tmp_path, *rows))
-    assert [(cell.decimals, cell.half_unit) for cell in cells] == [(3, 0.0005), (0, 0.5), (1, 0.05)]
 
 
 def test_a_printed_standard_deviation_of_zero_is_one(tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dprepro.report.draw.style import BLUE, ORANGE, PHONE_WIDTH, open_frame
+from dprepro.report.draw.style import MARKS, PHONE_WIDTH, open_frame
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.omnibus import normal_score
 from dprepro.report.judge.verdicts import CellVerdict
@@ -29,8 +29,9 @@ _TALLEST = 9
 def draw_overview(report: CheckReport) -> Figure | None:
     """Return a figure of the normal scores of all judged cells; None where no cell was judged.
 
-    A circle is a cell that is the same or equivalent, a triangle one that is different. Dots of
-    about the same score stand on each other. The band holds 95 % of the dots if nothing differs.
+    A circle is a cell that is equivalent, a ring one that is inconclusive, a triangle one that is
+    different. Dots of about the same score stand on each other. The band holds 95 % of the dots if
+    nothing differs.
     """
     papers = [(paper, _judged(report.of_paper(paper))) for paper in report.papers]
     papers = [(paper, cells) for paper, cells in papers if cells]
@@ -63,10 +64,12 @@ def _draw_row(axes: Axes, floor: float, paper: str, cells: Sequence[CellVerdict]
     across = np.round(scores / _BIN) * _BIN
     ranks = np.array([int((across[:k] == place).sum()) for k, place in enumerate(across)])
     up = floor + 0.55 * ranks / max(_TALLEST, int(ranks.max()) + 1)
-    different = np.array([cell.verdict.is_deviation for cell in cells])
-    for chosen, marker, colour in ((~different, "o", BLUE), (different, "^", ORANGE)):
-        axes.plot(across[chosen], up[chosen], marker, color=colour, markersize=_DOT, mew=0)
-    counts = f"{len(cells)} cells, {int(different.sum())} different"
+    verdicts = [cell.verdict for cell in cells]
+    for mark in MARKS:
+        chosen = np.array([verdict in mark.verdicts for verdict in verdicts])
+        axes.plot(across[chosen], up[chosen], mark.shape, markersize=_DOT, **mark.look)
+    different = sum(verdict.is_deviation for verdict in verdicts)
+    counts = f"{len(cells)} cells, {different} different"
     name = plain(f"{shortened(paper, _LONGEST)}: {counts}")
     axes.text(-FARTHEST - 0.5, floor + 0.62, name, fontsize=8, va="bottom")
     axes.axhline(floor - 0.06, color="0.8", linewidth=0.5)

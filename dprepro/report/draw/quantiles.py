@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.special import betaincinv, ndtri
 
-from dprepro.report.draw.style import BLUE, ORANGE, PHONE_WIDTH, open_frame
+from dprepro.report.draw.style import MARKS, PHONE_WIDTH, open_frame
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.omnibus import normal_score
 from dprepro.report.judge.verdicts import CellVerdict
@@ -43,12 +43,12 @@ def draw_quantiles(report: CheckReport) -> Figure | None:
     )
     axes.fill_between(across, low, high, color="0.9", linewidth=0)
     axes.plot(across, across, color="0.4", linewidth=0.8)
-    for is_different, colour, marker in ((False, BLUE, "o"), (True, ORANGE, "^")):
-        chosen = np.array([cell.verdict.is_deviation is is_different for cell in cells])
+    for mark in MARKS:
+        chosen = np.array([cell.verdict in mark.verdicts for cell in cells])
         if chosen.any():
-            label = f"{'different' if is_different else 'same or equivalent'} ({chosen.sum()})"
+            label = f"{mark.name} ({chosen.sum()})"
             axes.plot(
-                across[chosen], scores[chosen], marker, color=colour, markersize=3.5, label=label
+                across[chosen], scores[chosen], mark.shape, markersize=3.5, label=label, **mark.look
             )
     axes.set(xlabel="expected if nothing differs", ylabel="normal score of z")
     axes.legend(frameon=False, fontsize="small", loc="upper left")

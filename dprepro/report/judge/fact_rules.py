@@ -67,7 +67,7 @@ def _repeats(claim: Repeats) -> Finding:
         means = abs(cell.mean - float(row.value)) <= half_unit(row.value) * (1 + 1e-9)
         spreads = row.std is None or float(row.std) == cell.std
         if not (means and spreads):
-            wrong.append(f"{row.dataset}, {row.method}, ε={row.epsilon:g}: {_printed(cell)}")
+            wrong.append(f"{row.dataset}, {row.method}, ε={row.epsilon:g}: {cell.in_print}")
     total = len(claim.rows)
     text = f"{total - len(wrong)} of {total} agree with Table {claim.table} of {claim.paper}"
     return Finding(
@@ -84,11 +84,6 @@ def _cell_of(row: Repeated, claim: Repeats, cells: list[PublishedCell]) -> Publi
         f"claim {claim.name}: {claim.paper} prints no {claim.metric} of {row.method} on "
         f"{row.dataset} at epsilon {row.epsilon:g} in table {claim.table}; correct the entry"
     )
-
-
-def _printed(cell: PublishedCell) -> str:
-    spread = "" if cell.std is None else f" ± {cell.std:g}"
-    return f"{cell.mean:g}{spread}"
 
 
 def _other(wrong: list[str]) -> str:

@@ -54,9 +54,9 @@ class Omnibus:
 class ColumnState(str, Enum):
     """How a printed column compares with ours as a whole."""
 
-    SAME = "same"
     EQUIVALENT = "equivalent"
     DIFFERENT = "different"
+    INCONCLUSIVE = "inconclusive"
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,10 @@ def normal_score(cell: CellVerdict) -> float:
 def columns(document: Document, verdicts: Sequence[CellVerdict]) -> list[ColumnVerdict]:
     """Return the judged columns of a document, in printed order.
 
-    A column is different if one of its cells is, or if its `Omnibus.p_value` is below its level,
-    unless every one of its cells is shown to lie within the margin. Of the level of the document a
-    column has the share of its cells: 5 % k/m for k of m cells. The tests of cells have 5 %, too.
+    A column is equivalent if every one of its cells is. Else it is different if one of its cells
+    is, or if its `Omnibus.p_value` is below its level, and inconclusive if not. Of the level of the
+    document a column has the share of its cells: 5 % k/m for k of m cells. The tests of cells have
+    5 %, too.
     """
     grouped: dict[tuple[str, str, str, str], list[CellVerdict]] = {}
     for cell in verdicts:
@@ -134,12 +135,12 @@ def columns(document: Document, verdicts: Sequence[CellVerdict]) -> list[ColumnV
 
 
 def _state(together: Omnibus, cells: Sequence[CellVerdict], level: float) -> ColumnState:
-    if together.p_value >= level and not any(cell.verdict.is_deviation for cell in cells):
-        return ColumnState.SAME
     # Each cell is tested at 5 %, so that all of them are wrong together at 5 % at most.
-    if all(cell.comparison and cell.comparison.is_equivalent for cell in _judged(cells)):
+    if all(cell.verdict is Verdict.EQUIVALENT for cell in _judged(cells)):
         return ColumnState.EQUIVALENT
-    return ColumnState.DIFFERENT
+    if together.p_value < level or any(cell.verdict.is_deviation for cell in cells):
+        return ColumnState.DIFFERENT
+    return ColumnState.INCONCLUSIVE
 
 
 def _judged(verdicts: Iterable[CellVerdict]) -> list[CellVerdict]:

@@ -20,8 +20,8 @@ class Sample:
     ----------
     sd
         The standard deviation over splits (ddof 1); None where it is not known, as of one split.
-    half_unit
-        Half a unit of the last digit to which both are rounded; 0 for our own.
+    half_unit, sd_half_unit
+        Half a unit of the last digit to which the mean and the sd are rounded; 0 for our own.
     overlap
         Test rows by training rows where the rows themselves are a sample, too, else 0: the term
         of Nadeau and Bengio (2003, Machine Learning 52, section 3.2), see `weight`.
@@ -35,6 +35,7 @@ class Sample:
     half_unit: float = 0.0
     overlap: float = 0.0
     least_sd: float = 0.0
+    sd_half_unit: float = 0.0
 
     @property
     def weight(self) -> float:
@@ -48,8 +49,13 @@ class Sample:
 
     @property
     def rounding(self) -> float:
-        """The variance of a number that is rounded to within h = `half_unit`: h^2/3."""
+        """The variance of a mean that is rounded to within h = `half_unit`: h^2/3."""
         return self.half_unit**2 / 3
+
+    @property
+    def variance(self) -> float | None:
+        """The variance over splits: of an sd that is rounded to within h, sd^2 + h^2/3."""
+        return None if self.sd is None else self.sd**2 + self.sd_half_unit**2 / 3
 
 
 @dataclass(frozen=True)
@@ -99,16 +105,14 @@ def compare(measured: Sample, published: Sample, margin: float) -> Comparison | 
 
     With as many splits on both sides that is sd_1^2/n + sd_2^2/n + unit^2/12. Where only one side
     has a standard deviation, it is s. `Sample.weight` has the term for other rows. A
-    printed sd is rounded as well: E[sd^2] = printed^2 + h^2/3.
+    printed sd is rounded as well: E[sd^2] = printed^2 + h^2/3, with its own h.
 
     Parameters
     ----------
     margin
         Largest difference, in units of the metric, that counts as equivalent; positive.
     """
-    known = [
-        (s.sd**2 + s.rounding, s.splits - 1) for s in (measured, published) if s.sd is not None
-    ]
+    known = [(s.variance, s.splits - 1) for s in (measured, published) if s.variance is not None]
     freedom = sum(own for _, own in known)
     if not freedom:
         return None

@@ -18,14 +18,14 @@ from dprepro.report.read.results import ResultCell, Results
 class Verdict(str, Enum):
     """How a measured cell compares with the printed one.
 
-    SAME: no difference can be detected. EQUIVALENT: there is one, shown to lie within the margin.
-    BETTER, WORSE: there is one that may be larger.
+    EQUIVALENT: shown to lie within the margin, whether or not a difference is detected. BETTER,
+    WORSE: a difference is detected, and it may be larger. INCONCLUSIVE: neither is shown.
     """
 
-    SAME = "same"
     EQUIVALENT = "equivalent"
     BETTER = "better"
     WORSE = "worse"
+    INCONCLUSIVE = "inconclusive"
     INCOMPLETE = "incomplete"
     NOT_RUN = "not run"
     IMPOSSIBLE = "impossible"
@@ -38,16 +38,16 @@ class Verdict(str, Enum):
     @property
     def is_final(self) -> bool:
         """Whether it rests on a mean over all the splits that a verdict takes."""
-        return self in (Verdict.SAME, Verdict.EQUIVALENT) or self.is_deviation
+        return self in (Verdict.EQUIVALENT, Verdict.INCONCLUSIVE) or self.is_deviation
 
     @property
     def symbol(self) -> str:
         """One character for narrow tables."""
         return {
-            Verdict.SAME: "=",
             Verdict.EQUIVALENT: "≈",
             Verdict.BETTER: "↑",
             Verdict.WORSE: "↓",
+            Verdict.INCONCLUSIVE: "?",
             Verdict.INCOMPLETE: "…",
             Verdict.NOT_RUN: "·",
             Verdict.IMPOSSIBLE: "×",
@@ -116,8 +116,9 @@ def judge_cells(
 ) -> list[CellVerdict]:
     """Return a verdict on each printed cell of `document`, in printed order.
 
-    A cell is different if its test of no difference rejects at the `cell_level` of the document.
-    Which other cells were run does not matter.
+    A cell is equivalent if both one-sided tests at 5 % put it within its margin. Else it is
+    different if its test of no difference rejects at the `cell_level` of the document, and
+    inconclusive if not. Which other cells were run does not matter.
 
     Parameters
     ----------
@@ -231,16 +232,20 @@ def printed_sample(cell: PublishedCell, document: Document) -> Sample:
         1 if is_single else protocol.splits,
         cell.half_unit,
         protocol.overlap,
+        sd_half_unit=cell.sd_half_unit,
         least_sd=(spread or 0.0) if is_single else 0.0,
     )
 
 
 def verdict_of(comparison: Comparison, level: float, metric: str) -> Verdict:
-    """Return same, equivalent, better or worse; `level` is that of the test of no difference."""
-    if comparison.p_difference >= level:
-        return Verdict.SAME
+    """Return equivalent, better, worse or inconclusive.
+
+    `level` is that of the test of no difference.
+    """
     if comparison.is_equivalent:
         return Verdict.EQUIVALENT
+    if comparison.p_difference >= level:
+        return Verdict.INCONCLUSIVE
     is_better = (comparison.difference > 0) == METRICS[metric].higher_is_better
     return Verdict.BETTER if is_better else Verdict.WORSE
 

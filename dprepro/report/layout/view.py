@@ -244,7 +244,7 @@ class View:
         name = self.metric.name
         printed = [c.decimals for c in self.printed if (c.dataset, c.metric) == (dataset, name)]
         if printed:
-            return printed[0]
+            return max(printed)
         if self.metric.decimals is not None:
             return self.metric.decimals
         means = [abs(cell.mean(name)) for cell in cells if cell.values]

@@ -75,7 +75,7 @@ def words(entry: Entry, group: Group, metric: str, style: Style, has_spread: boo
         measured = number(result.mean(metric), sd, group.decimals)
     if verdict:
         printed = verdict.published
-        published = number(printed.mean, printed.std if has_spread else None, printed.decimals)
+        published = printed.in_print if has_spread else printed.mean_in_print
     marks = [_progress(entry, metric, verdict), *_standing(result, style)]
     mark = "; ".join(filter(None, marks))
     return Words(
@@ -139,8 +139,7 @@ def verdict_figures(cell: CellVerdict) -> dict[str, str]:
         z = f"{comparison.z:+.1f}"
         interval = f"{comparison.low:+.{digits}f} to {comparison.high:+.{digits}f}"
     margin = "" if cell.margin is None else f"{cell.margin:.{digits}f}"
-    published = number(printed.mean, printed.std, printed.decimals)
-    values = (published, measured, difference, z, interval, margin, splits)
+    values = (printed.in_print, measured, difference, z, interval, margin, splits)
     return dict(zip(FIGURES, values, strict=True))
 
 
@@ -169,14 +168,11 @@ def together_in_words(report: CheckReport) -> list[str]:
     found = report.omnibus
     if found is None:
         return []
-    shown = sum(cell.comparison is not None and cell.comparison.is_equivalent
-                for cell in report.verdicts if cell.verdict.is_final)  # fmt: skip
     return [
         f"All cells together: sum of squares (normal scores) {found.sum_of_squares:.0f}, expected "
         f"{found.cells} if nothing differs (p {p_in_words(found.p_value)}); "
         f"|z| > {FAR:g} in {found.far}",
         *_without_deviations(report, found),
-        f"Shown to lie within the margin: {shown} of {found.cells}",
     ]
 
 

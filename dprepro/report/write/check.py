@@ -195,8 +195,9 @@ def _margins(report: CheckReport) -> Text:
         f"{METRICS[metric].title} {width}" for metric, width in report.margins.items()
     )
     return Text(
-        "same: no difference is detected, at 5 % for all cells of a document together; equivalent: "
-        "there is one, shown to be smaller than the margin; better, worse: neither. "
+        "equivalent: the difference is shown to be smaller than the margin; better, worse: there "
+        "is a difference, at 5 % for all cells of a document together, and it may be larger; "
+        "inconclusive: neither is shown, so the cell says nothing for or against the document. "
         f"Margin: {widths}, at least half a unit of the last printed digit. docs/verdicts.md has "
         "the statistics.",
         style="dim",

@@ -11,10 +11,10 @@ from dprepro.report.levels import level
 from dprepro.text import latex, one_line
 
 _LATEX_SYMBOLS = {
-    Verdict.SAME: r"$=$",
     Verdict.EQUIVALENT: r"$\approx$",
     Verdict.BETTER: r"$\uparrow$",
     Verdict.WORSE: r"$\downarrow$",
+    Verdict.INCONCLUSIVE: "?",
     Verdict.INCOMPLETE: r"$\ldots$",
     Verdict.NOT_RUN: r"$\cdot$",
     Verdict.IMPOSSIBLE: r"$\times$",

@@ -15,10 +15,10 @@ from dprepro.stacked import Stacked, StackedColumn
 from dprepro.terminal import Renderable, below, fitting_tables, stacked_table
 
 STYLES = {
-    Verdict.SAME: "green",
     Verdict.EQUIVALENT: "green",
     Verdict.BETTER: "cyan",
     Verdict.WORSE: "red",
+    Verdict.INCONCLUSIVE: "magenta",
     Verdict.INCOMPLETE: "yellow",
     Verdict.NOT_RUN: "dim",
     Verdict.IMPOSSIBLE: "dim",

@@ -11,6 +11,7 @@ from dprepro.published.document import load_documents
 from dprepro.report.draw import quantiles
 from dprepro.report.draw.quantiles import draw_quantiles, far_cells
 from dprepro.report.judge.check import check_documents
+from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import Results
 from tests.report.draw.judged import judged, score_of
@@ -46,18 +47,20 @@ def report(monkeypatch):
 
 def test_dots_lie_at_the_quantiles_of_their_ranks_by_verdict(report):
     (axes,) = draw_quantiles(report).axes
-    diagonal, same, other = axes.lines
+    diagonal, within, open_ones, other = axes.lines
     across = stats.norm.ppf((np.arange(7) + 0.5) / 7)
     np.testing.assert_allclose(diagonal.get_xdata(), across)
     np.testing.assert_allclose(diagonal.get_ydata(), across)
     ordered = sorted(SCORES)
-    kept = [score not in DIFFERENT for score in ordered]
-    np.testing.assert_allclose(same.get_xdata(), across[kept])
-    np.testing.assert_allclose(same.get_ydata(), np.array(ordered)[kept])
+    for line, sign in ((within, 1), (open_ones, -1)):
+        kept = [score not in DIFFERENT and sign * score > 0 for score in ordered]
+        np.testing.assert_allclose(line.get_xdata(), across[kept])
+        np.testing.assert_allclose(line.get_ydata(), np.array(ordered)[kept])
     assert sorted(other.get_ydata()) == sorted(DIFFERENT)
-    assert other.get_marker() != same.get_marker()
+    assert other.get_marker() != within.get_marker() == open_ones.get_marker()
+    assert within.get_markerfacecolor() != open_ones.get_markerfacecolor() == "none"
     names = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert names == ["same or equivalent (5)", "different (2)"]
+    assert names == ["equivalent (3)", "inconclusive (2)", "different (2)"]
     assert not axes.spines["top"].get_visible()
 
 
@@ -83,5 +86,5 @@ def test_the_note_names_the_farthest_cells_that_differ_and_no_more_than_asked(re
     assert far_cells(report) == "pol, m-9: -9.0 (z -27.0); pol, m4: +4.0 (z +12.0)"
     assert far_cells(report, most=1) == "pol, m-9: -9.0 (z -27.0)"
     for one in report.verdicts:
-        one.verdict.is_deviation = True
+        one.verdict = Verdict.WORSE
     assert far_cells(report).count(";") == 4

@@ -51,7 +51,7 @@ def test_counts_cover_all_184_cells():
     counts = outcome(GOOD).counts
     assert set(counts) == set(Verdict)
     assert sum(counts.values()) == 184
-    assert (counts[Verdict.SAME], counts[Verdict.IMPOSSIBLE]) == (1, 23)
+    assert (counts[Verdict.EQUIVALENT], counts[Verdict.IMPOSSIBLE]) == (1, 23)
 
 
 def test_nothing_run_passes_unless_all_is_required():
@@ -100,7 +100,7 @@ def test_an_entry_that_matches_no_deviation_any_more_is_stale():
     assert report.passes()
     (stale,) = report.stale
     assert stale.cell.published.epsilon == 0.5
-    assert stale.cell.verdict is Verdict.SAME
+    assert stale.cell.verdict is Verdict.EQUIVALENT
 
 
 def test_what_has_not_run_in_full_makes_nothing_stale():
@@ -194,7 +194,7 @@ def shifted(shift, **options):
 
 def test_a_column_that_differs_needs_a_tested_cause_even_if_no_cell_does():
     report = shifted(0.004, questions=[])
-    assert (report.counts[Verdict.SAME], report.unexplained) == (5, [])
+    assert (report.counts[Verdict.INCONCLUSIVE], report.unexplained) == (5, [])
     assert [str(column) for column in report.untested] == [
         "dp-ebm-2021 table 2: adult, dp-ebm-gdp-2021 (auc)"
     ]

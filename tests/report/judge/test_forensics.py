@@ -51,11 +51,13 @@ def columns(folder, *questions):
 
 def test_z_is_that_of_the_verdicts():
     printed = PublishedCell(
-        PAPER, "2", "adult", "dpboost-2021", 0.5, "auc", 0.558, 0.045, decimals=3
+        PAPER, "2", "adult", "dpboost-2021", 0.5, "auc", 0.558, 0.045, decimals=3, std_decimals=3
     )
     found = distance(printed, DOCUMENT, cell(spread(0.6, 0.03, 9)))
     ours = Sample(0.6, 0.03, 9)
-    expected = compare(ours, Sample(0.558, 0.045, 25, half_unit=0.0005), margin=0.005)
+    expected = compare(
+        ours, Sample(0.558, 0.045, 25, half_unit=0.0005, sd_half_unit=0.0005), margin=0.005
+    )
     assert found.z == pytest.approx(expected.z)
     assert (found.mean, found.sd) == (pytest.approx(0.6), pytest.approx(0.03))
     assert found.splits == 9

@@ -17,10 +17,13 @@ def sample(mean=0.9, sd=0.01, splits=25, **fields):
 
 
 def test_z_is_the_difference_by_its_standard_error():
-    ours, theirs = sample(0.902, 0.01, 25), sample(0.9, 0.02, 16, half_unit=0.0005)
+    ours, theirs = (
+        sample(0.902, 0.01, 25),
+        sample(0.9, 0.02, 16, half_unit=0.0005, sd_half_unit=0.005),
+    )
     found = compare(ours, theirs, 0.005)
     rounding = 0.001**2 / 12
-    pooled = (24 * 0.01**2 + 15 * (0.02**2 + rounding)) / 39
+    pooled = (24 * 0.01**2 + 15 * (0.02**2 + 0.01**2 / 12)) / 39
     expected = pooled * (1 / 25 + 1 / 16) + rounding
     assert found.standard_error == pytest.approx(math.sqrt(expected))
     assert found.z == pytest.approx(0.002 / math.sqrt(expected))
@@ -59,7 +62,7 @@ def test_rounding_has_the_variance_of_a_uniform_error():
 def test_a_printed_sd_of_zero_is_not_certainty():
     ours = Sample(0.0041, 0.0001, 25)
     certain = compare(ours, Sample(0.004, 0.0, 25), 0.0005)
-    rounded = compare(ours, Sample(0.004, 0.0, 25, half_unit=0.0005), 0.0005)
+    rounded = compare(ours, Sample(0.004, 0.0, 25, 0.0005, sd_half_unit=0.0005), 0.0005)
     assert rounded.high - rounded.low > 2 * (certain.high - certain.low)
     assert certain.is_equivalent
     assert abs(rounded.z) < abs(certain.z)

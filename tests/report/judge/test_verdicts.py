@@ -46,19 +46,21 @@ def difference(value, error=1.0, margin=0.005):
 
 
 @pytest.mark.parametrize("metric", list(METRICS))
-def test_what_is_not_detected_is_the_same_and_what_is_has_a_direction(metric):
+def test_what_is_not_detected_is_inconclusive_and_what_is_has_a_direction(metric):
     up, down = (
         (Verdict.BETTER, Verdict.WORSE)
         if METRICS[metric].higher_is_better
         else (Verdict.WORSE, Verdict.BETTER)
     )
-    assert verdict_of(difference(3.0), 0.001, metric) is Verdict.SAME
+    assert verdict_of(difference(3.0), 0.001, metric) is Verdict.INCONCLUSIVE
     assert verdict_of(difference(4.0), 0.001, metric) is up
     assert verdict_of(difference(-4.0), 0.001, metric) is down
 
 
-def test_a_detected_difference_within_the_margin_is_equivalent():
+def test_what_is_shown_to_lie_within_the_margin_is_equivalent_detected_or_not():
     assert verdict_of(difference(0.004, 0.0005), 0.001, "auc") is Verdict.EQUIVALENT
+    assert verdict_of(difference(0.001, 0.002), 0.001, "auc") is Verdict.EQUIVALENT
+    assert verdict_of(difference(0.002, 0.002), 0.001, "auc") is Verdict.INCONCLUSIVE
     assert verdict_of(difference(0.0045, 0.0005), 0.001, "auc") is Verdict.BETTER
 
 
@@ -83,7 +85,7 @@ def test_a_protocol_may_be_judged_on_fewer_splits_and_the_verdict_says_so():
         results = Results([measured(0.875, sd=0.006, splits=splits)])
         return judge_cells(paper, results, margins(), [PRINTED])[0]
 
-    assert (found(3).verdict, found(3).note) == (Verdict.SAME, "3 of 25 splits")
+    assert (found(3).verdict, found(3).note) == (Verdict.INCONCLUSIVE, "3 of 25 splits")
     assert found(3).comparison.standard_error > found(25).comparison.standard_error
     assert (found(2).verdict, found(2).note) == (Verdict.INCOMPLETE, "2 of 3 splits")
     assert found(25).note == ""
@@ -92,9 +94,9 @@ def test_a_protocol_may_be_judged_on_fewer_splits_and_the_verdict_says_so():
 @pytest.mark.parametrize(
     ("mean", "expected"),
     [
-        (0.875, Verdict.SAME),
-        (0.879, Verdict.SAME),
-        (0.871, Verdict.SAME),
+        (0.875, Verdict.EQUIVALENT),
+        (0.879, Verdict.INCONCLUSIVE),
+        (0.871, Verdict.INCONCLUSIVE),
         (0.885, Verdict.BETTER),
         (0.865, Verdict.WORSE),
     ],
@@ -110,7 +112,7 @@ def test_two_standard_deviations_of_a_split_are_far_for_a_mean_of_25(mean, expec
 def test_a_figure_without_a_standard_deviation_counts_as_a_single_run():
     single = replace(PRINTED, std=None)
     found = verdict(measured(0.885), printed=single)
-    assert (found.verdict, found.published_splits) == (Verdict.SAME, 1)
+    assert (found.verdict, found.published_splits) == (Verdict.INCONCLUSIVE, 1)
     assert found.comparison.freedom == pytest.approx(24, rel=0.01)
     assert verdict(measured(0.885)).published_splits == 25
 
@@ -119,7 +121,7 @@ def test_splits_that_share_a_draw_of_noise_count_as_a_single_run():
     shared = OneDraw(methods=["dp-ebm-gdp-2021"], reason="a fixed seed")
     paper = PAPER.model_copy(update={"one_draw": [shared]})
     (found,) = judge_cells(paper, Results((measured(0.885),)), margins(), [PRINTED])
-    assert (found.verdict, found.published_splits) == (Verdict.SAME, 1)
+    assert (found.verdict, found.published_splits) == (Verdict.INCONCLUSIVE, 1)
     # The printed spread, that of splits alone, is the least that the spread can be.
     (steady,) = judge_cells(paper, Results((measured(0.88, sd=1e-6),)), margins(), [PRINTED])
     assert steady.comparison.standard_error == pytest.approx(
@@ -147,7 +149,7 @@ def test_other_rows_are_judged_with_the_correction():
     assert found.comparison.standard_error / plain.comparison.standard_error == pytest.approx(
         math.sqrt(ratio), rel=0.05
     )
-    assert (plain.verdict, found.verdict) == (Verdict.BETTER, Verdict.SAME)
+    assert (plain.verdict, found.verdict) == (Verdict.BETTER, Verdict.INCONCLUSIVE)
 
 
 def test_lower_rmse_is_better():
@@ -165,7 +167,7 @@ def test_lower_rmse_is_better():
 def test_statistics_stand_beside_the_verdict():
     found = verdict(measured(0.876))
     ours = Sample(0.876, 0.005, 25)
-    theirs = Sample(0.875, 0.005, 25, half_unit=0.0005)
+    theirs = Sample(0.875, 0.005, 25, half_unit=0.0005, sd_half_unit=0.0005)
     expected = compare(ours, theirs, found.margin)
     assert asdict(found.comparison) == pytest.approx(asdict(expected))
     assert found.comparison.low < found.difference < found.comparison.high
@@ -183,13 +185,13 @@ def test_fewer_splits_are_incomplete_until_told_otherwise():
     found = verdict(few)
     assert (found.verdict, found.note) == (Verdict.INCOMPLETE, "3 of 25 splits")
     assert found.difference == pytest.approx(0)
-    assert verdict(few, min_splits=3).verdict is Verdict.SAME
+    assert verdict(few, min_splits=3).verdict is Verdict.INCONCLUSIVE
     assert verdict(few, min_splits=4).verdict is Verdict.INCOMPLETE
 
 
 def test_one_split_has_the_printed_spread_or_none():
     found = verdict(measured(0.875, splits=1), min_splits=1)
-    assert found.verdict is Verdict.SAME
+    assert found.verdict is Verdict.INCONCLUSIVE
     assert found.comparison.freedom == pytest.approx(24, rel=0.01)
     single = replace(PRINTED, std=None)
     unknown = verdict(measured(0.875, splits=1), printed=single, min_splits=1)
@@ -226,18 +228,18 @@ def test_another_protocol_does_not_answer(fields):
     found = verdict(measured(0.875, **fields))
     assert found.verdict is Verdict.NOT_RUN
     assert "delta" in found.note
-    assert verdict(measured(0.875, **fields), measured(0.875)).verdict is Verdict.SAME
+    assert verdict(measured(0.875, **fields), measured(0.875)).verdict is Verdict.EQUIVALENT
 
 
 def test_a_purely_private_method_answers_with_delta_zero():
-    assert verdict(measured(0.875, delta=0.0)).verdict is Verdict.SAME
+    assert verdict(measured(0.875, delta=0.0)).verdict is Verdict.EQUIVALENT
 
 
 def test_results_answer_to_the_documents_of_their_configs():
     result = measured(0.875)
     for papers, expected in [
-        (None, Verdict.SAME),
-        (frozenset({"dp-ebm-2021"}), Verdict.SAME),
+        (None, Verdict.EQUIVALENT),
+        (frozenset({"dp-ebm-2021"}), Verdict.EQUIVALENT),
         (frozenset({"other"}), Verdict.NOT_RUN),
         (frozenset(), Verdict.NOT_RUN),
     ]:
@@ -281,7 +283,7 @@ def test_a_wider_margin_never_makes_a_deviation(value, error, margin, factor):
     narrow = verdict_of(difference(value, error, margin), 0.001, "auc")
     wide = verdict_of(difference(value, error, factor * margin), 0.001, "auc")
     assert narrow is wide or wide is Verdict.EQUIVALENT
-    assert (narrow is Verdict.SAME) == (wide is Verdict.SAME)
+    assert {narrow.is_final, wide.is_final} == {True}
 
 
 def test_synthetic_data_answer_to_nothing_printed():
@@ -315,7 +317,7 @@ def test_tests_share_a_level_and_one_alone_has_all_of_it(tests, level):
 
 def test_a_p_value_at_its_level_is_no_difference():
     found = replace(difference(4.0), p_difference=0.001)
-    assert verdict_of(found, 0.001, "auc") is Verdict.SAME
+    assert verdict_of(found, 0.001, "auc") is Verdict.INCONCLUSIVE
     assert verdict_of(found, 0.0011, "auc") is Verdict.BETTER
 
 

@@ -115,7 +115,7 @@ def test_comparing_adds_what_is_printed_but_not_measured():
     (group,) = table.groups
     assert [row[0].epsilon for row in group.rows] == [0.5, 1, 2, 4, 8, math.inf]
     verdicts = {e.label: e.verdict.verdict for e in group.rows[2]}
-    assert verdicts["dp-ebm-gdp-2021"] is Verdict.SAME
+    assert verdicts["dp-ebm-gdp-2021"] is Verdict.EQUIVALENT
     assert verdicts["dpboost-2021"] is Verdict.NOT_RUN
     assert all(e.verdict is None for row in plain.groups[0].rows for e in row)
 

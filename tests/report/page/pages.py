@@ -50,7 +50,7 @@ ENVIRONMENT = {
 
 
 def journals(folder: Path) -> Path:
-    """Write journals: cells that are the same, a worse, an unfinished and an unprinted one."""
+    """Write journals: cells as printed, a worse, an unfinished and an unprinted one."""
     lines = [
         *records(spread(0.883, 0.005), epsilon=1.0, ledger=LEDGER),
         *records(spread(0.7, 0.005), epsilon=2.0, ledger={**LEDGER, "epsilon": 2.0}),

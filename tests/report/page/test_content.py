@@ -134,7 +134,7 @@ def test_filters_offer_what_the_cells_have(page):
     assert "prices" in page.choices["dataset"]
     assert "mine" in page.choices["method"]
     assert page.choices["verdict"] == [
-        "same",
+        "equivalent",
         "worse",
         "incomplete",
         "not run",
@@ -236,7 +236,7 @@ def test_a_claim_that_needs_rounding_says_so_in_its_verdict_and_in_the_count(sou
 )
 def test_the_number_of_cells_is_put_into_words(page, printed, own, words):
     (row, *_) = [row for row in page.cells.rows if row.verdict == UNPRINTED]
-    rows = own * (row,) + printed * (replace(row, verdict="same"),)
+    rows = own * (row,) + printed * (replace(row, verdict="equivalent"),)
     assert replace(page, cells=replace(page.cells, rows=rows)).cells_in_words == words
 
 
@@ -266,7 +266,7 @@ def test_entries_that_no_longer_apply_are_named(sources, folder):
     )  # fmt: skip
     report = check_documents(sources.documents, read_results(folder), [held], margins())
     (line,) = build_page(replace(sources, report=report)).stale
-    assert line.endswith("is listed as worse, but is same.")
+    assert line.endswith("is listed as worse, but is equivalent.")
 
 
 def test_cells_that_differ_lead_with_their_verdict_and_end_with_their_cause(page):

@@ -28,6 +28,7 @@ KNOWN = {
     "textbf",
     "footnotesize",
     "pm",
+    "approx",
     "varepsilon",
     "uparrow",
     "downarrow",
@@ -133,7 +134,7 @@ def test_latex_bolds_the_best_and_escapes_names():
 
 def test_latex_prints_published_rows_below():
     text = latex_tables(samples(COMPARE), COMPARE)
-    assert r"{\footnotesize (0.883 $\pm$ 0.005) $=$}" in text
+    assert r"{\footnotesize (0.883 $\pm$ 0.005) $\approx$}" in text
     assert r"{\footnotesize (0.880 $\pm$ 0.006) $\downarrow$}" in text
 
 

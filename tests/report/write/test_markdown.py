@@ -23,7 +23,7 @@ def test_markdown_rows_have_as_many_fields_as_the_header(style):
 
 def test_markdown_marks_best_incomplete_and_verdict():
     text = markdown_tables(tables(COMPARE), COMPARE)
-    assert "| **0.883 ± 0.005** (0.883 ± 0.005, same) |" in text
+    assert "| **0.883 ± 0.005** (0.883 ± 0.005, equivalent) |" in text
     assert "0.800 ± 0.005 (0.880 ± 0.006, worse)" in text
     assert r"0.700 ± 0.005 \[3/25\]" in text
     assert r"ValueError: a\|b\_c" in text

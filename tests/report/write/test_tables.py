@@ -33,9 +33,9 @@ def test_rich_shows_values_marks_and_reasons():
 def test_rich_compares_below_each_value():
     text, _ = shown(COMPARE)
     lines = text.splitlines()
-    assert "0.883 ± 0.005*=" in text, "the best has a star, then comes the verdict"
+    assert "0.883 ± 0.005*≈" in text, "the best has a star, then comes the verdict"
     assert "0.800 ± 0.005 ↓" in text
-    place = next(line for line in lines if "0.883 ± 0.005*=" in line)
+    place = next(line for line in lines if "0.883 ± 0.005*≈" in line)
     below = lines[lines.index(place) + 1]
     assert below[place.index("0.883") :].startswith("(0.883 ± 0.005)")
     assert "(0.558 ± 0.045)" in text
@@ -57,7 +57,7 @@ def test_rich_compares_below_each_value():
 def test_a_narrow_console_keeps_marks_verdicts_and_bold(width):
     text, styled = shown(COMPARE, width=width)
     assert max(map(len, text.splitlines())) <= width
-    assert all(f" {t}" in text for t in ("0.883*=", "0.800 ↓", "(0.880)", "[3/25]"))
+    assert all(f" {t}" in text for t in ("0.883*≈", "0.800 ↓", "(0.880)", "[3/25]"))
     assert "[0/25, 2 failed]" in text
     assert re.search(r"\x1b\[1m0\.883", styled)
 
