@@ -144,7 +144,7 @@ wheel-test: $(VENV)/bin/python ## Run the quickstart from the wheel: oldest and 
 	$(BIN)/python .ci/wheel.py $(WHEEL_TEST)
 
 check: install-dev | kernels ## Judge the committed results, and run two splits of every method on Adult again
-	$(BIN)/dprepro check --fast
+	$(BIN)/dprepro check --fast --require-all
 
 bench: install-dev ## Measure speed beside the peers
 	$(BIN)/python benchmarks/ebm_fit.py

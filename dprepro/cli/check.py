@@ -73,7 +73,10 @@ def check(
         ),
     ] = None,
     require_all: Annotated[
-        bool, typer.Option("--require-all", help="Fail also if a cell was not run in full.")
+        bool,
+        typer.Option(
+            "--require-all", help="Fail also if a cell that can be run was not, or not in full."
+        ),
     ] = False,
     fast: Annotated[
         bool,
@@ -102,9 +105,11 @@ def check(
     --config, only the datasets of the tables that its results touch are judged, and the claims
     about them. Few cells of --dataset and --method are shown one by one.
 
-    Exit code: 0 if all was looked into; 1 if a deviation, a claim that fails or a column that
-    differs was not, or if --fast finds a change; 2 if the command is wrong or a file cannot be
-    read.
+    The first line and the last say how many cells were judged, and which were not run.
+
+    Exit code: 0 if all that was run was looked into; 1 if a deviation, a claim that fails or a
+    column that differs was not, if --fast finds a change, or if a cell was not run in full and
+    --require-all is given; 2 if the command is wrong or a file cannot be read.
 
     Example: dprepro check --paper dp-ebm-2021 --verbose
     """

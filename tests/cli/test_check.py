@@ -47,7 +47,7 @@ def test_a_cell_as_printed_passes(tmp_path):
     code, text = check(*journal(tmp_path, GOOD))
     assert code == 0
     assert "184 cells: 1 equivalent, 160 not run, 23 impossible" in text
-    assert "Check passed" in text
+    assert "Check passed for what was run: 1 of 374 cells judged; not run: 373 cells, " in text
 
 
 def test_an_unexplained_deviation_exits_with_1(tmp_path):
@@ -68,8 +68,19 @@ def test_a_stale_explanation_is_reported(tmp_path, explained):
     assert "Stale explanation" in text
 
 
-def test_not_run_cells_fail_on_request(tmp_path):
-    assert check(*journal(tmp_path, GOOD), "--require-all")[0] == 1
+def test_cells_that_were_not_run_are_named_and_fail_on_request(tmp_path):
+    one_column = ["--dataset", "adult", "--method", "dp-ebm-gdp-2021"]
+    mine = [*journal(tmp_path, GOOD), *one_column]
+    said = "1 of 5 cells judged; not run: 4 cells, adult dp-ebm-gdp-2021 (4)."
+    code, text = check(*mine)
+    assert (code, f"Check passed for what was run: {said}" in text) == (0, True)
+    code, text = check(*mine, "--require-all")
+    assert (code, f"Check failed, since --require-all was given: {said}" in text) == (1, True)
+    few = [*journal(tmp_path, GOOD, splits=3), *one_column]
+    code, text = check(*few, "--require-all")
+    assert code == 1
+    assert "0 of 5 cells judged; not run: 4 cells, adult dp-ebm-gdp-2021 (4); " in text
+    assert "incomplete: 1 cell, adult dp-ebm-gdp-2021." in text
 
 
 def test_incomplete_cells_are_judged_on_request(tmp_path):
@@ -86,6 +97,8 @@ def test_json_tells_the_same(tmp_path):
     code, text = check(*journal(tmp_path, BAD), "--format", "json", "--paper", "dp-ebm-2021")
     outcome = json.loads(text)
     assert (code, outcome["passes"], outcome["counts"]["worse"]) == (1, False, 1)
+    assert (outcome["judged"], len(outcome["unfinished"])) == (1, 160)
+    assert "dp-ebm-2021 table 2: adult, dp-ebm-gdp-2021, epsilon 1" in outcome["unfinished"]
     assert len(outcome["cells"]) == 184
     assert "rerun" not in outcome
 
@@ -144,9 +157,11 @@ def test_a_config_is_judged_on_what_its_results_touch(tmp_path):
 
 def test_the_counts_stand_at_the_end_too(tmp_path):
     for more in ([], ["--config", "mine"]):
-        end = check(*journal(tmp_path, GOOD), *more)[1].splitlines()[-9:]
+        lines = check(*journal(tmp_path, GOOD), *more)[1].splitlines()
+        end = lines[-11:]
         assert any(line.startswith("dp-ebm-2021, ") and "1 equivalent" in line for line in end)
-        assert end[-1].startswith("Check passed")
+        assert lines[0].startswith("Check passed for what was run: 1 of ")
+        assert lines[0] in end
 
 
 def test_a_cell_can_be_asked_for(tmp_path, explained):
@@ -158,7 +173,7 @@ def test_a_cell_can_be_asked_for(tmp_path, explained):
         assert line in block
     assert "Cause           the formula asks for more noise" in block
     assert "dprepro forensics --dataset adult --method dp-ebm-gdp-2021" in block
-    assert text.count("not run: ") == 4
+    assert text.count("not run: adult") == 4
     assert "dp-ebm-2021, 5 cells: 1 worse, 4 not run" in text
 
 

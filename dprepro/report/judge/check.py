@@ -147,9 +147,19 @@ class CheckReport:
         Hypotheses must have been tested about each column that is different as a whole. With
         `require_all`, also whether every cell ran.
         """
-        missing = self.counts[Verdict.NOT_RUN] + self.counts[Verdict.INCOMPLETE]
         unexplained = self.unexplained or self.unexplained_claims or self.untested
-        return not unexplained and not (require_all and missing)
+        return not unexplained and not (require_all and self.unfinished)
+
+    @property
+    def unfinished(self) -> list[CellVerdict]:
+        """Cells that can be run and have no final verdict: not run, or incomplete."""
+        states = (Verdict.NOT_RUN, Verdict.INCOMPLETE)
+        return [cell for cell in self.verdicts if cell.verdict in states]
+
+    @property
+    def judged(self) -> int:
+        """The number of cells with a final verdict."""
+        return sum(cell.verdict.is_final for cell in self.verdicts)
 
     @property
     def measured(self) -> int:

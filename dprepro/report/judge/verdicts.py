@@ -10,6 +10,7 @@ from dprepro.published.document import Document
 from dprepro.published.published import PublishedCell
 from dprepro.report.judge.answers import answer, following
 from dprepro.report.judge.clash import Clash
+from dprepro.report.judge.power import Undecided, splits_needed
 from dprepro.report.judge.statistics import LEVEL, Comparison, Sample, compare
 from dprepro.report.read.metrics import METRICS, Margin, find_metric
 from dprepro.report.read.results import ResultCell, Results
@@ -76,6 +77,8 @@ class CellVerdict:
         The reviewed reason of a deviation, or None.
     is_unknown
         Whether this reason says that the cause was looked for and not found.
+    undecided
+        What would decide an inconclusive cell; None for all others.
     """
 
     published: PublishedCell
@@ -87,6 +90,7 @@ class CellVerdict:
     note: str = ""
     explanation: str | None = None
     is_unknown: bool = False
+    undecided: Undecided | None = None
 
     @property
     def measured(self) -> float | None:
@@ -100,6 +104,11 @@ class CellVerdict:
     def difference(self) -> float | None:
         """Measured minus published mean, or None."""
         return None if self.measured is None else self.measured - self.published.mean
+
+    @property
+    def remark(self) -> str:
+        """The note, and what would decide an inconclusive cell; empty where there is neither."""
+        return "; ".join(filter(None, (self.note, str(self.undecided or ""))))
 
     @property
     def is_unexplained(self) -> bool:
@@ -213,7 +222,10 @@ def _compare(
         return replace(found, note="one split on either side: no spread is known")
     is_part = protocol.judged_on and result.splits(cell.metric) < protocol.splits
     note = shortfall(result, cell, protocol.splits) if is_part else ""
-    return replace(found, verdict=verdict_of(comparison, level, cell.metric), note=note)
+    verdict = verdict_of(comparison, level, cell.metric)
+    is_open = verdict is Verdict.INCONCLUSIVE
+    undecided = splits_needed(ours, published, margin, level) if is_open else None
+    return replace(found, verdict=verdict, note=note, undecided=undecided)
 
 
 def printed_sample(cell: PublishedCell, document: Document) -> Sample:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dprepro.privacy.standing import AuthorsWord
@@ -10,9 +11,11 @@ from dprepro.privacy.units import whose_epsilon
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.omnibus import FAR, Omnibus
+from dprepro.report.judge.power import LimitedBy
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.layout.view import Entry, Group, ResultTable
 from dprepro.report.read.cell import TUNED_NOTE, ResultCell
+from dprepro.terminal import counted
 
 BEST = "*"
 """What marks the best of several numbers without colour."""
@@ -173,7 +176,53 @@ def together_in_words(report: CheckReport) -> list[str]:
         f"{found.cells} if nothing differs (p {p_in_words(found.p_value)}); "
         f"|z| > {FAR:g} in {found.far}",
         *_without_deviations(report, found),
+        *filter(None, [undecided_in_words(report.verdicts).capitalize()]),
     ]
+
+
+def unfinished_in_words(report: CheckReport, most: int | None = None) -> str:
+    """Count the cells that were not run in full, and name them; empty where there is none.
+
+    ``"not run: 6 cells, telco dp-ebm-gdp (5), adult ebm"``. Of several cells of a method the number
+    stands in brackets.
+
+    Parameters
+    ----------
+    most
+        So many methods are named, and the other cells are counted; default all.
+    """
+    parts = []
+    for verdict in (Verdict.NOT_RUN, Verdict.INCOMPLETE):
+        found = [cell.published for cell in report.verdicts if cell.verdict is verdict]
+        counts = Counter((cell.dataset, cell.method) for cell in found)
+        named = list(counts.items())[:most]
+        places = [
+            f"{dataset} {method}{f' ({count})' if count > 1 else ''}"
+            for (dataset, method), count in named
+        ]
+        left = len(found) - sum(count for _, count in named)
+        places += [f"and {left} more"] if left else []
+        if found:
+            parts.append(f"{verdict.value}: {counted(len(found), 'cell')}, {', '.join(places)}")
+    return "; ".join(parts)
+
+
+def undecided_in_words(cells: Iterable[CellVerdict]) -> str:
+    """Count inconclusive cells by what limits them; empty where there is none.
+
+    ``"inconclusive 106: 55 limited by the printed spread, 51 decided by up to 312 splits of ours"``
+    """
+    found = [cell.undecided for cell in cells if cell.undecided]
+    counts = Counter(one.limited_by for one in found)
+    most = max((one.splits for one in found if one.splits), default=0)
+    words = {
+        LimitedBy.PRINTED_SPREAD: "limited by the printed spread",
+        LimitedBy.NO_PRINTED_SD: "without a printed sd",
+        LimitedBy.DIFFERENCE: "with a difference near the margin",
+        LimitedBy.OUR_SPLITS: f"decided by up to {most:,} splits of ours",
+    }
+    parts = ", ".join(f"{counts[limit]} {said}" for limit, said in words.items() if counts[limit])
+    return f"inconclusive {len(found)}: {parts}" if found else ""
 
 
 def _without_deviations(report: CheckReport, found: Omnibus) -> list[str]:
@@ -216,6 +265,8 @@ def legend(
         symbols = ", ".join(f"{v.symbol} {v.value}" for v in Verdict if v in judged)
         place = "Below, in brackets, the published value; after ours" if is_terminal else published
         lines.append(f"{place} the verdict: {symbols}.")
+        open_ones = undecided_in_words(e.verdict for e, _ in entries if e.verdict)
+        lines += [f"{open_ones.capitalize()}."] if open_ones else []
     notes = [f"Note: {note}" for table in tables for note in table.notes]
     reasons = [
         f"{entry.label}: {message}"

@@ -80,7 +80,7 @@ def _judged(cell: CellVerdict, reasons: Mapping[PublishedCell, str]) -> Row:
         Cell(METRICS[printed.metric].title),
         *(Cell(figures[name]) for name in FIGURES),
         *(Cell(text) for text in (printed.paper, printed.table)),
-        Cell(_note(cell.result) + ("why" if reason else cell.note), link=reason or ""),
+        Cell(_note(cell.result) + ("why" if reason else cell.remark), link=reason or ""),
     )
     return Row(
         fields, printed.paper, printed.dataset, printed.method, verdict, cell.result, printed.metric

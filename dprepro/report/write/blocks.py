@@ -33,7 +33,7 @@ def _block(cell: CellVerdict) -> Iterator[Renderable]:
     yield head.append(f"{place} ({printed.paper}, Table {printed.table})", style="not dim bold")
     figures = {_NAMES.get(k, k): value for k, value in verdict_figures(cell).items() if value}
     lines = [f"{name:<{_WIDTH}}  {value}" for name, value in figures.items()]
-    lines += [f"{'Note':<{_WIDTH}}  {cell.note}"] if cell.note else []
+    lines += [f"{'Note':<{_WIDTH}}  {cell.remark}"] if cell.remark else []
     if cell.verdict.is_deviation:
         what = "Looked into" if cell.is_unknown else "Cause"
         lines.append(f"{what:<{_WIDTH}}  {cell.explanation or 'nobody has looked into it'}")

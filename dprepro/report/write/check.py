@@ -20,6 +20,7 @@ from dprepro.report.layout.words import (
     causes_in_words,
     p_in_words,
     together_in_words,
+    unfinished_in_words,
     verdict_figures,
 )
 from dprepro.report.levels import level
@@ -34,6 +35,8 @@ from dprepro.terminal import Renderable, below, counted, stacked_table
 # A note is a sentence: it is not read a word a line.
 _NOTE_WIDTH = 24
 _MOST_CHANGES = 20
+# The outcome names the cells of so many methods that were not run; the body names all.
+_FEW_METHODS = 4
 
 
 def render_check(
@@ -64,6 +67,9 @@ def render_check(
         if cells:
             parts.append(_deviations(title, cells))
             parts += _reasons(cells)
+    if report.unfinished:
+        found = unfinished_in_words(report)
+        parts.append(Text(f"{found[:1].upper()}{found[1:]}.", style="yellow"))
     parts += [_stale(stale) for stale in report.stale]
     if report.unverified:
         parts.append(_unverified(report.unverified))
@@ -258,7 +264,7 @@ def _deviations(title: str, cells: Sequence[CellVerdict]) -> Renderable:
         columns.append(StackedColumn(heading, [(Text(row[heading]),) for row in figures]))
     verdicts = [(Text(cell.verdict.value, STYLES[cell.verdict]),) for cell in cells]
     columns.append(StackedColumn("Verdict", verdicts))
-    columns.append(StackedColumn("Note", [cell.note for cell in cells], least=_NOTE_WIDTH))
+    columns.append(StackedColumn("Note", [cell.remark for cell in cells], least=_NOTE_WIDTH))
     return stacked_table(title, columns, 3)
 
 
@@ -302,17 +308,24 @@ def _stale_claim(claim: ClaimVerdict) -> Text:
 
 
 def _outcome(report: CheckReport, require_all: bool) -> Text:
+    """Say how the check ended, and how much of the documents that is about."""
+    unfinished = unfinished_in_words(report, _FEW_METHODS)
+    possible = counted(report.judged + len(report.unfinished), "cell")
+    judged = f"{report.judged} of {possible} judged" + (f"; {unfinished}" if unfinished else "")
     if report.passes(require_all):
-        return Text(f"Check passed. {causes_in_words(report) or 'No deviation'}.", "bold green")
+        style = "bold yellow" if unfinished else "bold green"
+        passed = "Check passed for what was run" if unfinished else "Check passed"
+        return Text(f"{passed}: {judged}. {causes_in_words(report) or 'No deviation'}.", style)
     if report.unexplained or report.unexplained_claims or report.untested:
         claims = len(report.unexplained_claims)
         false_claims = f", claims that do not hold: {claims}" if claims else ""
         return Text(
             f"Check failed: deviations without an explanation: {len(report.unexplained)}"
             f"{false_claims}, different columns without a tested cause: {len(report.untested)}. "
+            f"{judged}. "
             "Look for a fault of ours first. If there is none, add what you found, or what you "
             "tried, to dprepro/published/deviations.yaml; hypotheses about a "
             "column go to hypotheses.yaml.",
             style="bold red",
         )
-    return Text("Check failed: not every cell was run in full (--require-all).", style="bold red")
+    return Text(f"Check failed, since --require-all was given: {judged}.", style="bold red")

@@ -101,6 +101,8 @@ def check_json(report: CheckReport, require_all: bool = False) -> dict[str, Any]
     return {
         "passes": report.passes(require_all),
         "counts": {verdict.value: count for verdict, count in report.counts.items()},
+        "judged": report.judged,
+        "unfinished": [str(cell.published) for cell in report.unfinished],
         "unexplained": len(report.unexplained),
         "explained": len(report.understood),
         "cause_unknown": [str(cell.published) for cell in report.unknown],
@@ -191,6 +193,7 @@ def _measured(result: ResultCell | None, metric: str, planned: int | None) -> Fl
 def _judged(cell: CellVerdict | None) -> FlatRow:
     printed = cell.published if cell else None
     comparison = cell.comparison if cell else None
+    undecided = cell.undecided if cell else None
     return {
         "published_mean": printed.mean if printed else None,
         "published_sd": printed.std if printed else None,
@@ -204,6 +207,8 @@ def _judged(cell: CellVerdict | None) -> FlatRow:
         "p_equivalence": comparison.p_equivalence if comparison else None,
         "equivalent": comparison.is_equivalent if comparison else None,
         "verdict": cell.verdict.value if cell else None,
+        "limited_by": undecided.limited_by.value if undecided else None,
+        "splits_needed": undecided.splits if undecided else None,
         "note": cell.note if cell else None,
         "explanation": cell.explanation if cell else None,
     }

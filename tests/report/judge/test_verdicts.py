@@ -1,13 +1,17 @@
 import math
+from collections import Counter
 from dataclasses import asdict, replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from dprepro.data import SYNTHETIC_PREFIX
 from dprepro.experiment.record import Record
 from dprepro.published.document import OneDraw, load_documents
+from dprepro.report.judge.power import splits_needed
 from dprepro.report.judge.statistics import LEVEL, Sample, compare
 from dprepro.report.judge.verdicts import (
     CellVerdict,
@@ -325,3 +329,97 @@ def test_nothing_is_known_of_the_spread_of_a_figure_without_a_standard_deviation
     sample = printed_sample(replace(PRINTED, std=None), PAPER)
     assert (sample.sd, sample.splits, sample.least_sd) == (None, 1, 0.0)
     assert printed_sample(PRINTED, PAPER).least_sd == 0.0
+
+
+def rates_by_hand(shift, margin, ours, theirs, level):
+    """Return the chance of each verdict; margin and true shift in standard deviations of a split.
+
+    Given the pooled deviation s, a multiple of a chi distribution, the mean difference is normal
+    and independent of it. Equivalent is |d| < margin - t s e, else different is |d| > t' s e.
+    """
+    freedom = ours + theirs - 2
+    error = math.sqrt(1 / ours + 1 / theirs)
+    s = np.sqrt(stats.chi2.ppf((np.arange(4000) + 0.5) / 4000, freedom) / freedom)
+    within = np.maximum(margin - stats.t.ppf(0.95, freedom) * s * error, 0.0)
+    beyond = np.maximum(stats.t.ppf(1 - level / 2, freedom) * s * error, within)
+
+    def below(x):
+        return stats.norm.cdf((x - shift) / error)
+
+    rates = {
+        Verdict.EQUIVALENT: below(within) - below(-within),
+        Verdict.BETTER: 1 - below(beyond),
+        Verdict.WORSE: below(-beyond),
+    }
+    rates = {verdict: float(rate.mean()) for verdict, rate in rates.items()}
+    return rates | {Verdict.INCONCLUSIVE: 1 - sum(rates.values())}
+
+
+@pytest.mark.parametrize(
+    ("shift", "margin", "ours", "most_often"),
+    [
+        (0.0, 0.25, 25, Verdict.INCONCLUSIVE),
+        (0.0, 1.0, 25, Verdict.EQUIVALENT),
+        (0.3, 1.0, 25, Verdict.EQUIVALENT),
+        (0.5, 0.5, 25, Verdict.INCONCLUSIVE),
+        (-0.9, 0.6, 25, Verdict.INCONCLUSIVE),
+        (1.6, 0.5, 25, Verdict.BETTER),
+        (-1.6, 1.2, 25, Verdict.WORSE),
+        (0.0, 0.7, 5, Verdict.INCONCLUSIVE),
+        (0.0, 0.7, 400, Verdict.EQUIVALENT),
+        (1.2, 1.0, 400, Verdict.BETTER),
+    ],
+)
+def test_simulated_replications_of_known_truth_have_the_rates_of_theory(
+    shift, margin, ours, most_often
+):
+    """1,500 replications of a cell with 25 printed splits, as one of 161."""
+    generator = np.random.default_rng(5)
+    level, trials, sd = LEVEL / 161, 1500, 0.02
+    printed = generator.normal(0.8, sd, (trials, 25))
+    own = generator.normal(0.8 + shift * sd, sd, (trials, ours))
+    found = Counter(
+        verdict_of(
+            compare(
+                Sample(b.mean(), b.std(ddof=1), ours), Sample(a.mean(), a.std(ddof=1), 25),
+                margin * sd,
+            ),
+            level,
+            "auc",
+        )
+        for a, b in zip(printed, own, strict=True)
+    )  # fmt: skip
+    expected = rates_by_hand(shift, margin, ours, 25, level)
+    assert max(expected, key=expected.get) is most_often
+    for verdict, rate in expected.items():
+        low, high = stats.binom.ppf([0.0001, 0.9999], trials, rate)
+        assert low <= found[verdict] <= high, (verdict, found[verdict] / trials, rate)
+    assert set(found) <= set(expected)
+
+
+def test_at_the_margin_equivalence_is_claimed_in_one_of_twenty_and_never_more_often():
+    for ours in (5, 25, 400):
+        rate = rates_by_hand(0.8, 0.8, ours, 25, LEVEL / 161)[Verdict.EQUIVALENT]
+        assert rate <= LEVEL + 1e-4
+    assert rate > 0.9 * LEVEL
+
+
+def test_without_a_difference_a_cell_is_called_different_at_most_at_its_level():
+    rates = rates_by_hand(0.0, 0.25, 25, 25, LEVEL / 161)
+    assert rates[Verdict.BETTER] + rates[Verdict.WORSE] == pytest.approx(LEVEL / 161, rel=0.01)
+
+
+def test_an_inconclusive_cell_says_what_would_decide_it_and_no_other_does():
+    found = verdict(measured(0.878, 0.005))
+    assert found.verdict is Verdict.INCONCLUSIVE
+    ours = Sample(0.878, 0.005, 25)
+    expected = splits_needed(ours, printed_sample(PRINTED, PAPER), 0.005, cell_level(PAPER))
+    assert found.undecided == expected
+    assert found.remark == str(expected)
+    few = verdict(measured(0.878, 0.005, 3), min_splits=3)
+    assert few.undecided.splits > 3
+    for decided in (verdict(measured(0.875)), verdict(measured(0.8)), verdict()):
+        assert decided.undecided is None
+        assert decided.remark == decided.note
+    both = replace(found, note="3 of 25 splits")
+    assert both.remark == f"3 of 25 splits; {expected}"

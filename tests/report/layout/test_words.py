@@ -8,6 +8,7 @@ from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.published.published import PublishedCell
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.clash import Clash
+from dprepro.report.judge.power import LimitedBy, Undecided
 from dprepro.report.judge.statistics import Comparison
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.layout.view import Entry, Group
@@ -19,6 +20,8 @@ from dprepro.report.layout.words import (
     number,
     p_in_words,
     together_in_words,
+    undecided_in_words,
+    unfinished_in_words,
     verdict_figures,
     words,
 )
@@ -184,3 +187,38 @@ def test_private_rows_are_explained_once_below_the_tables():
     assert legend(tables(PLAIN, private), PLAIN)[1:] == [
         "PRIVATE: exact scores of private rows; epsilon does not cover them: not for release."
     ]
+
+
+def test_inconclusive_cells_are_counted_by_what_limits_them():
+    limits = [Undecided(LimitedBy.OUR_SPLITS, n) for n in (40, 1279)]
+    limits += [Undecided(limit) for limit in LimitedBy if limit is not LimitedBy.OUR_SPLITS]
+    cells = [replace(JUDGED, verdict=Verdict.INCONCLUSIVE, undecided=one) for one in limits]
+    assert undecided_in_words([JUDGED, *cells]) == (
+        "inconclusive 5: 1 limited by the printed spread, 1 without a printed sd, "
+        "1 with a difference near the margin, 2 decided by up to 1,279 splits of ours"
+    )
+    assert undecided_in_words([JUDGED]) == ""
+
+
+def test_cells_that_were_not_run_in_full_are_counted_and_named():
+    names = [("adult", "a"), ("adult", "a"), ("adult", "b"), ("Telco", "a")]
+    cells = [
+        CellVerdict(replace(PRINTED, dataset=data, method=method, epsilon=k + 1.0), Verdict.NOT_RUN)
+        for k, (data, method) in enumerate(names)
+    ]
+    report = CheckReport([JUDGED, *cells, replace(cells[0], verdict=Verdict.INCOMPLETE)], {})
+    assert unfinished_in_words(report) == (
+        "not run: 4 cells, adult a (2), adult b, Telco a; incomplete: 1 cell, adult a"
+    )
+    assert unfinished_in_words(report, 1) == (
+        "not run: 4 cells, adult a (2), and 2 more; incomplete: 1 cell, adult a"
+    )
+    assert unfinished_in_words(CheckReport([JUDGED], {})) == ""
+
+
+def test_a_compared_table_says_what_limits_its_inconclusive_cells():
+    lines = legend(tables(COMPARE, [measured(0.888)]), COMPARE)
+    assert lines[-1].startswith("Inconclusive 1: 1 ")
+    assert not any(
+        "Inconclusive" in line for line in legend(tables(PLAIN, [measured(0.888)]), PLAIN)
+    )

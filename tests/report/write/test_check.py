@@ -100,7 +100,8 @@ def test_explained_deviations_come_with_one_reason_for_all_their_cells():
         "adult dp-ebm-gdp-2021 0.5, adult dp-ebm-gdp-2021 1: the formula asks for more noise"
         in text
     )
-    assert "Check passed. 2 deviations: 2 explained." in text
+    assert "Check passed for what was run: 2 of 161 cells judged; not run: 159 cells, " in text
+    assert "2 deviations: 2 explained." in text
     assert "Deviations that were looked into" not in text
 
 
@@ -109,11 +110,11 @@ def test_what_was_looked_into_in_vain_is_not_called_explained():
     unknown = replace(unknown, explanation="tried", is_unknown=True)
     text = only(known, unknown)
     words = "2 deviations: 1 explained, 1 looked into with cause unknown."
-    assert text.count(f"Check passed. {words}") == 2
+    assert text.count(f"Check passed: 2 of 2 cells judged. {words}") == 2
     explained, rest = text.split("Deviations that were looked into, cause unknown")
     assert "0.5: why" in explained.split("Explained deviations")[1]
     assert "1: tried" in rest
-    assert "Check passed. No deviation." in only()
+    assert "Check passed: 0 of 0 cells judged. No deviation." in only()
 
 
 def test_the_outcome_stands_first_and_last():
@@ -132,7 +133,22 @@ def test_stale_explanations_are_named():
 
 def test_requiring_all_says_so():
     text = shown(render_check(report(0.875), require_all=True))
-    assert "not every cell was run in full" in text
+    said = (
+        "Check failed, since --require-all was given: 1 of 161 cells judged; not run: 160 cells, "
+    )
+    assert text.startswith(said)
+    last = text.splitlines()[-1]
+    assert last.startswith(said)
+    assert last.endswith("adult dp-ebm-gdp-2021 (4), and 141 more.")
+    assert "Not run: 160 cells, adult dpboost-2021 (5), adult dp-logistic (5), " in text
+    assert "wine-white ebm." in text, "the body names all"
+
+
+def test_inconclusive_cells_are_counted_by_what_limits_them_and_each_says_it():
+    found = report(0.878)
+    text = shown(render_check(found))
+    assert "Inconclusive 1: 1 decided by up to 69 splits of ours" in text
+    assert "69 splits of ours would decide it" in shown(render_cells(found.verdicts))
 
 
 def test_every_cell_can_be_shown_with_its_note():

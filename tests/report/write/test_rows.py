@@ -79,7 +79,15 @@ def test_a_check_is_strict_json_with_every_cell():
     assert len(whole["cells"]) == 184 == sum(whole["counts"].values())
     assert (whole["passes"], whole["unexplained"]) == (False, 1)
     assert whole["margins"]["auc"] == {"absolute": 0.005, "relative": 0.0}
+    assert {row["limited_by"] for row in whole["cells"]} <= {None, "our splits"}
     assert whole["cells"][0] == json.loads(json.dumps(verdict_row(report.verdicts[0])))
+
+
+def test_an_inconclusive_cell_says_what_limits_it():
+    near = cell(spread(0.886, 0.005, 25), epsilon=1.0)
+    report = check_documents([DOCUMENTS[0]], Results((near,)), [], margins())
+    (row,) = [row for row in check_json(report)["cells"] if row["verdict"] == "inconclusive"]
+    assert (row["limited_by"], row["splits_needed"]) == ("our splits", 69)
 
 
 def test_claims_are_part_of_the_json():
