@@ -165,13 +165,14 @@ def test_the_table_of_edits_is_that_of_its_journal():
 def test_the_table_of_locally_linear_maps_is_that_of_its_journals():
     table = rows("docs/llm.md", "# Locally linear maps")
     assert len(table) >= 5
-    for data, epsilon, _, stated, seeds, _ in table[:5]:
+    for data, epsilon, _, stated, seeds, verdict in table[:5]:
         found = cells("results", data.lower())
         key = ("llm", float("inf")) if epsilon == "none" else ("dp-llm", float(epsilon))
         mean, deviation = stated.split(" ± ")
         assert found[key].splits("accuracy") == int(seeds)
         assert rounds_to(found[key].mean("accuracy"), mean), key
         assert rounds_to(found[key].sd("accuracy"), deviation), key
+        assert recorded("dp-llm-2020")[(data.lower(), *key)] == verdict
 
 
 SETTINGS = {"lazybb-1r": 539, "lazybb-topdown": 40, "lazybb-1r-approx": 539}
@@ -242,12 +243,13 @@ def named(setting: str) -> str:
 def test_the_table_of_the_convolutional_network_is_that_of_its_journals():
     table = rows("docs/llm.md", "## The convolutional network")
     assert [row[0] for row in table] == ["MNIST", "Fashion-MNIST"]
-    for data, _, stated, seeds, _ in table:
+    for data, _, stated, seeds, verdict in table:
         found = cells("results", data.lower())["cnn", float("inf")]
         mean, deviation = stated.split(" ± ")
         assert found.splits("accuracy") == int(seeds)
         assert rounds_to(found.mean("accuracy"), mean)
         assert rounds_to(found.sd("accuracy"), deviation)
+        assert recorded("dp-llm-2020")[data.lower(), "cnn", math.inf] == verdict
 
 
 @pytest.mark.parametrize(
@@ -299,24 +301,14 @@ def test_the_table_of_s_bdt_is_that_of_its_journals_and_of_what_is_printed():
 
 
 @cache
-def recorded(paper: str | None = None) -> list[dict[str, str]]:
-    """Return the recorded verdicts on printed cells, of one document if given."""
+def recorded(paper: str) -> dict[tuple[str, str, float], str]:
+    """Return the recorded verdicts on the cells of a document: by dataset, method and epsilon."""
     with (ROOT / "results/verdicts.csv").open() as file:
-        rows = [row for row in csv.DictReader(file) if row["verdict"]]
-    return [row for row in rows if paper in (None, row["paper"])]
-
-
-def test_the_readme_counts_the_cells_of_the_paper_by_verdict():
-    said = (
-        r"Of the (\d+) cells of the DP-EBM paper that can be run, (\d+) are equivalent, (\d+) are "
-        r"different, and (\d+) are inconclusive"
-    )
-    possible, *stated = re.search(said, sentences("README.md")).groups()
-    found = [row["verdict"] for row in recorded("dp-ebm-2021")]
-    counts = [found.count(name) for name in ("equivalent", "better", "worse", "inconclusive")]
-    assert [counts[0], counts[1] + counts[2], counts[3]] == [*map(int, stated)]
-    assert len(found) - found.count("impossible") == int(possible) == sum(counts)
-    assert f"the {possible} cells of the DP-EBM paper" in sentences("docs/verdicts.md")
+        return {
+            (row["dataset"], row["method"], float(row["epsilon"] or "inf")): row["verdict"]
+            for row in csv.DictReader(file)
+            if row["verdict"] and row["paper"] == paper
+        }
 
 
 def level(stated: str) -> float:
