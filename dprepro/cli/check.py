@@ -64,7 +64,7 @@ def check(
     margin: Margins = None,
     deviations: Annotated[
         Path | None,
-        typer.Option(help="File of deviations that were looked into; default: the one of dprepro."),
+        typer.Option(help="File of reviewed deviations; default: the one of dprepro."),
     ] = None,
     min_splits: Annotated[
         int | None,
@@ -107,9 +107,9 @@ def check(
 
     The first line and the last say how many cells were judged, and which were not run.
 
-    Exit code: 0 if all that was run was looked into; 1 if a deviation, a claim that fails or a
-    column that differs was not, if --fast finds a change, or if a cell was not run in full and
-    --require-all is given; 2 if the command is wrong or a file cannot be read.
+    Exit code: 0 if no deviation, claim that fails or column that differs is left without a review,
+    whatever was not run; 1 if one is, if --fast finds a change, or if --require-all is given and a
+    cell was not run in full; 2 if the command is wrong or a file cannot be read.
 
     Example: dprepro check --paper dp-ebm-2021 --verbose
     """

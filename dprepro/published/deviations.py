@@ -19,7 +19,7 @@ DEVIATIONS_FILE = FOLDER / "deviations.yaml"
 class Reviewed(Strict):
     """What was found out about a deviation.
 
-    `cause` is left out where `reason` explains it, and "unknown" where it was looked into in vain;
+    `cause` is left out where `reason` explains it, and "unknown" where none was found;
     `reason` then says what was tried.
     """
 

@@ -118,7 +118,7 @@ class CheckReport:
 
     @property
     def unknown(self) -> list[CellVerdict]:
-        """Deviations that were looked into, and whose cause is still unknown."""
+        """Deviations that were reviewed, and whose cause is still unknown."""
         return [cell for cell in self.explained if cell.is_unknown]
 
     @property

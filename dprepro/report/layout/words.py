@@ -154,12 +154,12 @@ def p_in_words(p_value: float) -> str:
 def causes_in_words(report: CheckReport) -> str:
     """Count the deviations by what is known of their causes; empty where there is none.
 
-    ``"18 deviations: 10 explained, 8 looked into with cause unknown"``
+    ``"18 deviations: 10 explained, 8 reviewed with cause unknown"``
     """
     counts = {
         "explained": len(report.understood),
-        "looked into with cause unknown": len(report.unknown),
-        "not looked into": len(report.unexplained),
+        "reviewed with cause unknown": len(report.unknown),
+        "not reviewed": len(report.unexplained),
     }
     total = sum(counts.values())
     parts = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
@@ -210,7 +210,7 @@ def unfinished_in_words(report: CheckReport, most: int | None = None) -> str:
 def undecided_in_words(cells: Iterable[CellVerdict]) -> str:
     """Count inconclusive cells by what limits them; empty where there is none.
 
-    ``"inconclusive 106: 55 limited by the printed spread, 51 decided by up to 312 splits of ours"``
+    ``"inconclusive 106: 55 limited by the printed spread, 51 that up to 312 splits would decide"``
     """
     found = [cell.undecided for cell in cells if cell.undecided]
     counts = Counter(one.limited_by for one in found)
@@ -218,8 +218,8 @@ def undecided_in_words(cells: Iterable[CellVerdict]) -> str:
     words = {
         LimitedBy.PRINTED_SPREAD: "limited by the printed spread",
         LimitedBy.NO_PRINTED_SD: "without a printed sd",
-        LimitedBy.DIFFERENCE: "with a difference near the margin",
-        LimitedBy.OUR_SPLITS: f"decided by up to {most:,} splits of ours",
+        LimitedBy.DIFFERENCE: "with a difference too near the margin",
+        LimitedBy.OUR_SPLITS: f"that up to {most:,} splits of ours would decide",
     }
     parts = ", ".join(f"{counts[limit]} {said}" for limit, said in words.items() if counts[limit])
     return f"inconclusive {len(found)}: {parts}" if found else ""

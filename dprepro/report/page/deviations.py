@@ -39,7 +39,7 @@ _MISSING = (Verdict.IMPOSSIBLE, Verdict.NOT_RUN, Verdict.INCOMPLETE)
 
 @dataclass(frozen=True)
 class Reason:
-    """Cells that deviate for one reason; `text` is None where nobody looked into them.
+    """Cells that deviate for one reason; `text` is None where they are not reviewed.
 
     `name` identifies its part of the page, and `state` says what is known of the cause.
     """
@@ -79,7 +79,7 @@ def _reason(name: str, text: str | None, cells: Sequence[CellVerdict]) -> Reason
 def cause_of(cell: CellVerdict) -> str:
     """Say what is known of the cause of a deviation."""
     if cell.is_unexplained:
-        return "Not looked into yet"
+        return "Not reviewed yet"
     return "Cause unknown" if cell.is_unknown else "Explained"
 
 

@@ -35,8 +35,8 @@ def _block(cell: CellVerdict) -> Iterator[Renderable]:
     lines = [f"{name:<{_WIDTH}}  {value}" for name, value in figures.items()]
     lines += [f"{'Note':<{_WIDTH}}  {cell.remark}"] if cell.remark else []
     if cell.verdict.is_deviation:
-        what = "Looked into" if cell.is_unknown else "Cause"
-        lines.append(f"{what:<{_WIDTH}}  {cell.explanation or 'nobody has looked into it'}")
+        what = "Reviewed" if cell.is_unknown else "Cause"
+        lines.append(f"{what:<{_WIDTH}}  {cell.explanation or 'not reviewed yet'}")
     if _is_asked(cell):
         lines.append(
             f"{'Settings':<{_WIDTH}}  dprepro forensics "

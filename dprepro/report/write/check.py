@@ -62,7 +62,7 @@ def render_check(
         parts.append(_columns(report))
     for title, cells in (
         ("Explained deviations", report.understood),
-        ("Deviations that were looked into, cause unknown", report.unknown),
+        ("Reviewed deviations, cause unknown", report.unknown),
     ):
         if cells:
             parts.append(_deviations(title, cells))
@@ -231,7 +231,7 @@ def _cause(column: ColumnVerdict, report: CheckReport) -> str:
     if column in report.asked:
         return "tested"
     if column in report.untested:
-        return "not looked into"
+        return "not reviewed"
     return "unknown" if any(map(column.holds, report.unknown)) else "explained"
 
 
@@ -311,7 +311,8 @@ def _outcome(report: CheckReport, require_all: bool) -> Text:
     """Say how the check ended, and how much of the documents that is about."""
     unfinished = unfinished_in_words(report, _FEW_METHODS)
     possible = counted(report.judged + len(report.unfinished), "cell")
-    judged = f"{report.judged} of {possible} judged" + (f"; {unfinished}" if unfinished else "")
+    judged = f"{report.judged} of {possible} judged{_found(report)}"
+    judged += f"; {unfinished}" if unfinished else ""
     if report.passes(require_all):
         style = "bold yellow" if unfinished else "bold green"
         passed = "Check passed for what was run" if unfinished else "Check passed"
@@ -329,3 +330,14 @@ def _outcome(report: CheckReport, require_all: bool) -> Text:
             style="bold red",
         )
     return Text(f"Check failed, since --require-all was given: {judged}.", style="bold red")
+
+
+def _found(report: CheckReport) -> str:
+    """Count the judged cells: ``" (47 equivalent, 8 different, 106 inconclusive)"``."""
+    counts = {
+        "equivalent": report.counts[Verdict.EQUIVALENT],
+        "different": sum(cell.verdict.is_deviation for cell in report.verdicts),
+        "inconclusive": report.counts[Verdict.INCONCLUSIVE],
+    }
+    found = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    return f" ({found})" if found else ""

@@ -156,7 +156,7 @@ def test_deviations_are_counted_by_what_is_known_of_their_causes():
     assert causes_in_words(CheckReport([JUDGED], {})) == ""
     assert causes_in_words(CheckReport([known], {})) == "1 deviation: 1 explained"
     assert causes_in_words(CheckReport([known, known, unknown, bare], {})) == (
-        "4 deviations: 2 explained, 1 looked into with cause unknown, 1 not looked into"
+        "4 deviations: 2 explained, 1 reviewed with cause unknown, 1 not reviewed"
     )
 
 
@@ -195,7 +195,7 @@ def test_inconclusive_cells_are_counted_by_what_limits_them():
     cells = [replace(JUDGED, verdict=Verdict.INCONCLUSIVE, undecided=one) for one in limits]
     assert undecided_in_words([JUDGED, *cells]) == (
         "inconclusive 5: 1 limited by the printed spread, 1 without a printed sd, "
-        "1 with a difference near the margin, 2 decided by up to 1,279 splits of ours"
+        "1 with a difference too near the margin, 2 that up to 1,279 splits of ours would decide"
     )
     assert undecided_in_words([JUDGED]) == ""
 

@@ -98,7 +98,7 @@ def test_an_unknown_cause_is_not_called_explained(page, sources):
     assert not page.has_unknown
     cells = [replace(c, is_unknown=c.explanation is not None) for c in sources.report.verdicts]
     page = build_page(replace(sources, report=replace(sources.report, verdicts=cells)))
-    assert page.causes == "1 deviation: 1 looked into with cause unknown"
+    assert page.causes == "1 deviation: 1 reviewed with cause unknown"
     assert page.has_unknown
     assert [reason.state for reason in page.deviations] == ["Cause unknown"]
     assert [row.cells[-1].text for row in page.differing.rows] == ["Cause unknown"]
