@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from dprepro.report.judge.statistics import LEVEL, Sample, compare
+from dprepro.report.judge.statistics import Sample, compare
 
 # As many of ours as one likes: what they add to an error is far below any printed digit.
 _ALL = 10**7
@@ -73,7 +73,7 @@ def splits_needed(ours: Sample, published: Sample, margin: float, level: float) 
 
     def decides(splits: int, mean: float = ours.mean) -> bool:
         found = compare(replace(ours, splits=splits, mean=mean), published, margin)
-        return found is not None and (found.p_equivalence < LEVEL or found.p_difference < level)
+        return found is not None and (found.is_equivalent or found.p_difference < level)
 
     if not decides(_ALL):
         if decides(_ALL, published.mean):
