@@ -39,6 +39,8 @@ _AFTER_AUDITS = {
     AuthorsWord.REFUTED: f"[{AUTHORS} refuted]: an audit of that very code contradicts what it "
     "states. Such a result is never marked as the best of a row.",
 }
+# Of cells that were not run, those of so many methods are named where there is little room.
+_FEW_METHODS = 4
 # Smaller p-values are not told apart.
 _SMALL = 1e-9
 
@@ -178,6 +180,22 @@ def together_in_words(report: CheckReport) -> list[str]:
         *_without_deviations(report, found),
         *filter(None, [undecided_in_words(report.verdicts).capitalize()]),
     ]
+
+
+def judged_in_words(report: CheckReport) -> str:
+    """Count the cells that can be run by verdict, and name the first that were not.
+
+    ``"161 of 161 cells judged (47 equivalent, 8 different, 106 inconclusive)"``
+    """
+    counts = {
+        "equivalent": report.counts[Verdict.EQUIVALENT],
+        "different": sum(cell.verdict.is_deviation for cell in report.verdicts),
+        "inconclusive": report.counts[Verdict.INCONCLUSIVE],
+    }
+    found = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    possible = counted(report.judged + len(report.unfinished), "cell")
+    said = f"{report.judged} of {possible} judged" + (f" ({found})" if found else "")
+    return "; ".join(filter(None, [said, unfinished_in_words(report, _FEW_METHODS)]))
 
 
 def unfinished_in_words(report: CheckReport, most: int | None = None) -> str:

@@ -13,7 +13,7 @@ from dprepro.report.judge.claims import Outcome
 from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.layout.pictures import FigureGroup, PageFigure
 from dprepro.report.layout.view import ResultTable
-from dprepro.report.layout.words import causes_in_words, together_in_words
+from dprepro.report.layout.words import causes_in_words, judged_in_words, together_in_words
 from dprepro.report.page.cells import UNPRINTED, cell_sheet
 from dprepro.report.page.columns import column_sheet
 from dprepro.report.page.deviations import (
@@ -88,8 +88,12 @@ class Page:
     ----------
     private
         Datasets whose rows are private.
+    judged
+        How many cells were judged, with which verdicts, and what was not run.
     causes
         What is known of the causes of deviations; empty where there is none.
+    is_open
+        Whether a cause is unknown, or a cell was not run in full.
     choices
         By filter (paper, dataset, method, verdict), what can be chosen.
     reasons
@@ -103,8 +107,9 @@ class Page:
     summaries: tuple[DocumentSummary, ...]
     private: tuple[str, ...]
     is_explained: bool
+    judged: str
     causes: str
-    has_unknown: bool
+    is_open: bool
     differing: Sheet
     failed_claims: int
     margins: tuple[str, ...]
@@ -159,8 +164,9 @@ def build_page(sources: Sources) -> Page:
         summaries=tuple(_summary(document, report) for document in sources.documents),
         private=_private(sources.tables),
         is_explained=report.passes(),
+        judged=judged_in_words(report),
         causes=causes_in_words(report),
-        has_unknown=bool(report.unknown),
+        is_open=bool(report.unknown or report.unfinished),
         differing=differing_sheet(report, reasons),
         failed_claims=sum(claim.outcome is Outcome.FAILS for claim in report.claims),
         margins=tuple(f"{METRICS[m].title}: {width}" for m, width in report.margins.items()),

@@ -18,6 +18,7 @@ from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.layout.words import (
     FIGURES,
     causes_in_words,
+    judged_in_words,
     p_in_words,
     together_in_words,
     unfinished_in_words,
@@ -35,8 +36,6 @@ from dprepro.terminal import Renderable, below, counted, stacked_table
 # A note is a sentence: it is not read a word a line.
 _NOTE_WIDTH = 24
 _MOST_CHANGES = 20
-# The outcome names the cells of so many methods that were not run; the body names all.
-_FEW_METHODS = 4
 
 
 def render_check(
@@ -309,13 +308,10 @@ def _stale_claim(claim: ClaimVerdict) -> Text:
 
 def _outcome(report: CheckReport, require_all: bool) -> Text:
     """Say how the check ended, and how much of the documents that is about."""
-    unfinished = unfinished_in_words(report, _FEW_METHODS)
-    possible = counted(report.judged + len(report.unfinished), "cell")
-    judged = f"{report.judged} of {possible} judged{_found(report)}"
-    judged += f"; {unfinished}" if unfinished else ""
+    judged = judged_in_words(report)
     if report.passes(require_all):
-        style = "bold yellow" if unfinished else "bold green"
-        passed = "Check passed for what was run" if unfinished else "Check passed"
+        style = "bold yellow" if report.unfinished else "bold green"
+        passed = "Check passed for what was run" if report.unfinished else "Check passed"
         return Text(f"{passed}: {judged}. {causes_in_words(report) or 'No deviation'}.", style)
     if report.unexplained or report.unexplained_claims or report.untested:
         claims = len(report.unexplained_claims)
@@ -330,14 +326,3 @@ def _outcome(report: CheckReport, require_all: bool) -> Text:
             style="bold red",
         )
     return Text(f"Check failed, since --require-all was given: {judged}.", style="bold red")
-
-
-def _found(report: CheckReport) -> str:
-    """Count the judged cells: ``" (47 equivalent, 8 different, 106 inconclusive)"``."""
-    counts = {
-        "equivalent": report.counts[Verdict.EQUIVALENT],
-        "different": sum(cell.verdict.is_deviation for cell in report.verdicts),
-        "inconclusive": report.counts[Verdict.INCONCLUSIVE],
-    }
-    found = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    return f" ({found})" if found else ""

@@ -93,13 +93,22 @@ def test_what_stands_between_backticks_is_set_as_code(page):
     assert "it was a Tuesday, says <code>cal -3 &lt;now&gt;</code>" in render_page(page)
 
 
+def test_the_page_says_first_how_much_was_judged_and_what_was_not(page):
+    assert page.judged.startswith("4 of 161 cells judged (3 equivalent, 1 different); not run: ")
+    assert page.judged.endswith(" more; incomplete: 1 cell, adult dp-ebm-gdp-2021")
+    assert page.is_open
+    assert f"{page.judged}. 1 deviation: 1 explained." in " ".join(render_page(page).split())
+
+
 def test_an_unknown_cause_is_not_called_explained(page, sources):
     assert page.causes == "1 deviation: 1 explained"
-    assert not page.has_unknown
-    cells = [replace(c, is_unknown=c.explanation is not None) for c in sources.report.verdicts]
-    page = build_page(replace(sources, report=replace(sources.report, verdicts=cells)))
+    judged = [cell for cell in sources.report.verdicts if cell.verdict.is_final]
+    report = replace(sources.report, verdicts=judged)
+    assert not build_page(replace(sources, report=report)).is_open
+    cells = [replace(c, is_unknown=c.explanation is not None) for c in judged]
+    page = build_page(replace(sources, report=replace(report, verdicts=cells)))
     assert page.causes == "1 deviation: 1 reviewed with cause unknown"
-    assert page.has_unknown
+    assert page.is_open
     assert [reason.state for reason in page.deviations] == ["Cause unknown"]
     assert [row.cells[-1].text for row in page.differing.rows] == ["Cause unknown"]
 
