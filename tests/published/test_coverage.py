@@ -12,6 +12,7 @@ import pytest
 
 from dprepro.published.claims import load_claims
 from dprepro.published.document import Unchecked, load_documents
+from dprepro.published.published import load_published
 
 DOCUMENTS = load_documents()
 PAPERS = os.environ.get("DPREPRO_PAPERS")
@@ -109,3 +110,23 @@ def test_the_texts_number_no_other_tables_and_figures(paper):
     counts = NUMBERED[paper]
     wanted = {(kind, n) for kind, count in counts.items() for n in range(1, count + 1)}
     assert found == wanted | OTHERS.get(paper, set())
+
+
+# The figures of the others are pictures: their numbers come from the authors' records.
+IN_TEXT = sorted(set(DOCUMENTS) - WITHOUT_TEXT - {"maddock-2022"})
+
+
+@pytest.mark.skipif(not PAPERS, reason="$DPREPRO_PAPERS names no folder with the documents' texts")
+@pytest.mark.parametrize("paper", IN_TEXT)
+def test_every_number_stands_in_the_text_with_the_digits_that_are_stored(paper):
+    text = (Path(str(PAPERS)) / f"{paper}.txt").read_text(encoding="utf-8")
+    words = set(re.findall(r"\d+(?:\.\d+)?", text.replace("0.820.820.82", "0.82")))
+    missing = []
+    for cell in load_published(paper):
+        numbers = [(cell.mean, cell.decimals)]
+        numbers += [] if cell.std is None else [(cell.std, cell.std_decimals)]
+        for value, digits in numbers:
+            in_percent = f"{100 * value:.{max(digits - 2, 0)}f}"
+            if not {f"{value:.{digits}f}", in_percent} & words:
+                missing.append((str(cell), value, digits))
+    assert not missing
