@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.10", "3.11", "3.12", "3.13")
 QUICKSTART = (
-    ("table", "--metric", "auc"),  # of the published runs, which come with the wheel
+    ("table", "--metric", "auc"),  # of the shipped runs, which come with the wheel
     ("run", "quickstart"),
     ("results", "pack"),
     ("table", "--config", "quickstart", "--compare"),

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dprepro.cli.journals import DEFAULT_FOLDER, Configs, ResultsFolder, read
 from dprepro.cli.levels import repeated_levels
 from dprepro.cli.private import warn
+
+if TYPE_CHECKING:
+    from dprepro.report.read.results import Results
 
 
 class CompareFormat(str, Enum):
@@ -50,14 +55,12 @@ def compare(
 
     The difference is FIRST minus SECOND. Results of one config are compared. On a dataset where no
     config has both methods, results of two configs are, if these split the same rows in the same
-    way.
+    way. The name of a method with (shipped run) behind it means results that come with dprepro.
 
     Example: dprepro compare dp-ebm-plus dp-ebm-gdp --epsilon 1
     """
     from dprepro.errors import DpreproError
-    from dprepro.experiment.naming import any_name_meant
     from dprepro.report.judge.comparing import compare_methods
-    from dprepro.report.read.mentions import holding_both, is_mentioned
     from dprepro.report.read.metrics import find_metric
     from dprepro.report.write.comparing import (
         comparison_rows,
@@ -78,12 +81,7 @@ def compare(
             )
     if metric is not None:
         find_metric(metric)
-    first, second = (
-        name if is_mentioned(results, name) else any_name_meant(name) for name in (first, second)
-    )
-    if not config:
-        config = holding_both(results, first, second, dataset or ())
-    held = read(results, config)
+    first, second, held = _held(results, first, second, config, dataset or ())
     found = compare_methods(
         held.of_datasets(dataset) if dataset else held, first, second, metric, epsilon or ()
     )
@@ -96,3 +94,31 @@ def compare(
         # Click would leave out what looks like a colour.
         typer.echo(csv_rows(split_rows(found) if per_split else comparison_rows(found)), color=True)
     warn(any(cell.task.is_private for cell in cells), "exact scores")
+
+
+def _held(
+    folder: Path, first: str, second: str, config: list[str] | None, datasets: Sequence[str]
+) -> tuple[str, str, Results]:
+    """Return both names as they are meant, and the results that hold them, of either side."""
+    from dprepro.experiment.naming import any_name_meant
+    from dprepro.report.read.cell import MARK, is_shipped
+    from dprepro.report.read.mentions import holding_both, is_mentioned
+    from dprepro.report.read.results import assemble
+    from dprepro.report.read.shipped import beside
+    from dprepro.resources import builtin
+
+    meant = []
+    sides: dict[bool, list[str]] = {False: [], True: []}
+    for given in (first, second):
+        there = builtin("results") if is_shipped(given) else folder
+        name = given.removesuffix(MARK)
+        name = name if is_mentioned(there, name) else any_name_meant(name)
+        sides[is_shipped(given)].append(name)
+        meant.append(f"{name}{MARK}" if is_shipped(given) else name)
+    own, others = (
+        read(there, config or holding_both(there, names[0], names[-1], datasets))
+        if names
+        else assemble([])
+        for there, names in ((folder, sides[False]), (builtin("results"), sides[True]))
+    )
+    return meant[0], meant[1], beside(own, others) if sides[True] else own

@@ -18,22 +18,49 @@ if TYPE_CHECKING:
 DEFAULT_FOLDER = Path("results")
 
 
-def _published_where_none(context: typer.Context, folder: Path) -> Path:
-    """Return the folder of our published runs where nobody named one, and no run was here."""
+SHIPPED = Path("shipped")
+"""The name that means the folder of the runs that come with dprepro."""
+
+
+def _folder_meant(context: typer.Context, folder: Path) -> Path:
+    """Return the folder of the shipped runs where it is named, or no run was here."""
     if context.resilient_parsing:  # completion in a shell
         return folder
     from dprepro.experiment.journal import journal_files
     from dprepro.resources import builtin
 
-    published = builtin("results")
-    if folder != DEFAULT_FOLDER or journal_files(folder) or not published.is_dir():
+    come_with = builtin("results")
+    if folder == SHIPPED and not folder.exists():
+        return come_with
+    if folder != DEFAULT_FOLDER or not come_with.is_dir() or _is_one(folder, come_with):
         return folder
-    say(
-        "There are no journals in the folder `results` here: these are the published runs that "
-        "come with dprepro. `dprepro run CONFIG` makes your own",
-        err=True,
-    )
-    return published
+    if not journal_files(folder):
+        say(
+            "There are no journals in the folder `results` here: these are the shipped runs, which "
+            "come with dprepro. `dprepro run CONFIG` makes your own",
+            err=True,
+        )
+        return come_with
+    _say_whose(context)
+    return folder
+
+
+def _say_whose(context: typer.Context) -> None:
+    """Say that the shipped runs are left out, unless some are asked for beside one's own."""
+    from dprepro.report.read.cell import MARK
+
+    given = context.params
+    asked = [name for name in ("first", "second") if str(given.get(name)).endswith(MARK)]
+    if given.get("shipped") or asked:
+        return
+    ways = {"shipped": "--shipped", "first": f'"METHOD{MARK}"'}
+    beside = [ways[p.name] for p in context.command.params if p.name in ways]
+    also = f"; beside yours: {beside[0]}" if beside else ""
+    say(f"Your own runs. Those that come with dprepro: --results shipped{also}", err=True)
+
+
+def _is_one(folder: Path, other: Path) -> bool:
+    return folder.resolve() == other.resolve()
 
 
 OwnFolder = Annotated[Path, typer.Option("--results", help="Folder of the journals.")]
@@ -41,8 +68,17 @@ ResultsFolder = Annotated[
     Path,
     typer.Option(
         "--results",
-        help="Folder of the journals; without any in it, our published runs.",
-        callback=_published_where_none,
+        help="Folder of the journals; without any in it, or by the name shipped, the runs that "
+        "come with dprepro.",
+        callback=_folder_meant,
+    ),
+]
+Shipped = Annotated[
+    bool,
+    typer.Option(
+        "--shipped",
+        help="Add the runs that come with dprepro, marked (shipped run).",
+        is_eager=True,  # before --results, which says that they are left out
     ),
 ]
 Configs = Annotated[
@@ -64,11 +100,48 @@ Margins = Annotated[
 ]
 
 
-def read(folder: Path, configs: Sequence[str] | None = None) -> Results:
-    """Read the journals that `shown_journals` names: of each, what its plan asks for."""
-    from dprepro.report.read.results import read_results
+def read(folder: Path, configs: Sequence[str] | None = None, shipped: bool = False) -> Results:
+    """Read the journals that `shown_journals` names: of each, what its plan asks for.
 
-    return read_results(folder, shown_journals(folder, configs), assumed_plan)
+    With `shipped`, the runs that come with dprepro follow, marked; a config may be in either. A
+    line on standard error says of how many tasks both have a record, and whether these agree.
+    """
+    from dprepro.report.read.results import read_results
+    from dprepro.report.read.shipped import beside
+    from dprepro.resources import builtin
+
+    come_with = builtin("results")
+    if not shipped or _is_one(folder, come_with):
+        return read_results(folder, shown_journals(folder, configs), assumed_plan)
+    own, others = _one_side(folder, come_with, configs), _one_side(come_with, folder, configs)
+    _say_of_both(own, others)
+    return beside(own, others)
+
+
+def _one_side(folder: Path, other: Path, configs: Sequence[str] | None) -> Results:
+    """Read what `folder` holds of `configs`; what neither it nor the other has is an error."""
+    from dprepro.experiment.journal import journal_files
+    from dprepro.report.read.results import assemble
+
+    here, there = journal_files(folder), journal_files(other)
+    named = [name for name in configs or () if name in here or name not in there]
+    return read(folder, named) if named or not configs else assemble([])
+
+
+def _say_of_both(own: Results, others: Results) -> None:
+    from dprepro.report.judge.rerun import compare_records
+    from dprepro.report.read.shipped import in_both
+
+    ours, theirs = in_both(own, others)
+    if not ours:
+        return
+    differing = {found.record.task.key for found in compare_records(ours, theirs).mismatches}
+    metrics = (
+        f"{len(differing):,} with other metrics, as other versions of libraries can make them"
+        if differing
+        else "with equal metrics"
+    )
+    say(f"{len(ours):,} of your tasks are among the shipped runs: {metrics}", err=True)
 
 
 def shown_journals(folder: Path, configs: Sequence[str] | None = None) -> list[str]:

@@ -8,7 +8,15 @@ from typing import Annotated
 
 import typer
 
-from dprepro.cli.journals import DEFAULT_FOLDER, Configs, Paper, ResultsFolder, method_titles, read
+from dprepro.cli.journals import (
+    DEFAULT_FOLDER,
+    Configs,
+    Paper,
+    ResultsFolder,
+    Shipped,
+    method_titles,
+    read,
+)
 from dprepro.cli.levels import repeated_levels
 from dprepro.cli.streams import say
 
@@ -68,6 +76,7 @@ def curves(
     format: Formats = None,
     config: Configs = None,
     results: ResultsFolder = DEFAULT_FOLDER,
+    shipped: Shipped = False,
     paper: Paper = None,
 ) -> None:
     """Draw the metric against epsilon: one picture for each dataset, and one of all datasets.
@@ -88,7 +97,7 @@ def curves(
     from dprepro.report.read.metrics import find_metric
 
     metric = find_metric(metric).name if metric else None
-    held = read(results, config)
+    held = read(results, config, shipped)
     tables = build_tables(
         held,
         select_documents(paper),

@@ -13,9 +13,9 @@ from dprepro.cli.journals import (
     Margins,
     Paper,
     ResultsFolder,
-    assumed_plan,
+    Shipped,
     method_titles,
-    shown_journals,
+    read,
 )
 from dprepro.cli.patience import Patience
 from dprepro.cli.private import warn
@@ -36,6 +36,7 @@ def report(
     ),
     config: Configs = None,
     results: ResultsFolder = DEFAULT_FOLDER,
+    shipped: Shipped = False,
     paper: Paper = None,
     margin: Margins = None,
 ) -> None:
@@ -59,16 +60,14 @@ def report(
     from dprepro.report.page.html import render_page
     from dprepro.report.read.audits import read_audits
     from dprepro.report.read.metrics import margins
-    from dprepro.report.read.results import read_results
     from dprepro.report.read.runs import runs_of
 
     if output.suffix not in _ENDINGS:
         raise DpreproError(f"--output {output}: allowed endings are {' and '.join(_ENDINGS)}")
     widths, documents = margins(margin), select_documents(paper)
-    names = shown_journals(results, config)
     with Patience() as patience:
-        patience.step(f"reading {len(names)} journal{'s' if len(names) != 1 else ''}")
-        found = read_results(results, names, assumed_plan)
+        patience.step("reading the journals")
+        found = read(results, config, shipped)
         patience.step("comparing the results with printed numbers")
         tables = build_tables(
             found,

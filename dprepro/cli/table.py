@@ -16,6 +16,7 @@ from dprepro.cli.journals import (
     Margins,
     Paper,
     ResultsFolder,
+    Shipped,
     method_titles,
     read,
 )
@@ -84,6 +85,7 @@ def table(
     ] = None,
     config: Configs = None,
     results: ResultsFolder = DEFAULT_FOLDER,
+    shipped: Shipped = False,
     paper: Paper = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Add the published numbers and our verdicts.")
@@ -116,10 +118,25 @@ def table(
     from dprepro.report.read.metrics import find_metric, margins
 
     metric = find_metric(metric).name if metric else None
-    chosen = (names, metric, format, dataset, config, paper, compare, spent_epsilon, spread)
+    chosen = (
+        names,
+        metric,
+        format,
+        dataset,
+        config,
+        paper,
+        compare,
+        spent_epsilon,
+        spread,
+        shipped,
+    )
     with Waiting() as waiting:
         waiting.step("reading the journals")
-        widths, documents, found = margins(margin), select_documents(paper), read(results, config)
+        widths, documents, found = (
+            margins(margin),
+            select_documents(paper),
+            read(results, config, shipped),
+        )
         whole = _Part(found, documents, unprinted=paper is None)
         tables: list[ResultTable] = []
         if any(chosen):

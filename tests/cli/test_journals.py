@@ -1,11 +1,20 @@
+import csv
+import io
 from dataclasses import replace
 
+import pytest
+from typer.testing import CliRunner
+
+from dprepro import resources
+from dprepro.cli import app
 from dprepro.cli.journals import method_titles, read
 from dprepro.config import load_config
 from dprepro.errors import DpreproError
 from dprepro.experiment.plan import plan
 from dprepro.experiment.record import Record
 from dprepro.methods import registry
+from dprepro.report.draw.curves import build_panels
+from dprepro.report.layout.tables import build_tables
 from tests.report.journals import records, spread, write
 
 
@@ -59,3 +68,93 @@ def test_a_broken_method_of_ones_own_costs_only_the_titles(tmp_path, monkeypatch
     monkeypatch.setenv(registry.PLUGIN_VARIABLE, str(tmp_path / "gone"))
     assert method_titles() == {}
     assert "methods are shown by name" in capsys.readouterr().err
+
+
+@pytest.fixture
+def shipped(tmp_path, monkeypatch):
+    """An empty working folder, and a folder of runs that come with dprepro: Adult and Telco."""
+    come_with, here = tmp_path / "package", tmp_path / "here"
+    here.mkdir()
+    lines = [*records(spread(0.8, 0.01, 3), "dp-llm", 1.0)]
+    write(come_with, "adult", [*records(spread(0.9, 0.01, 3), "dp-ebm-gdp", 1.0), *lines])
+    write(come_with, "telco", records(spread(0.7, 0.01, 3), "dp-llm", 1.0, dataset="telco"))
+    usual = resources.builtin
+    monkeypatch.setattr(
+        resources, "builtin", lambda kind: come_with if kind == "results" else usual(kind)
+    )
+    monkeypatch.chdir(here)
+    return here / "results"
+
+
+def run(*arguments):
+    done = CliRunner().invoke(app, [*arguments], env={"COLUMNS": "80"})
+    assert done.exit_code == 0, done.output
+    return done.stdout, done.stderr
+
+
+def test_without_runs_of_ones_own_the_shipped_ones_are_shown(shipped):
+    out, err = run("table", "adult", "--format", "csv")
+    assert "dp-ebm-gdp" in out
+    assert "(shipped run)" not in out
+    assert "shipped runs, which come with dprepro" in err
+
+
+def test_runs_of_ones_own_are_shown_alone_and_a_line_says_how_to_add_the_others(shipped):
+    write(shipped, "adult", records(spread(0.9, 0.01, 3), "dp-ebm-gdp", 1.0)[:2])
+    out, err = run("table", "adult", "--format", "csv")
+    assert "shipped" not in out
+    assert err.splitlines() == [
+        "Your own runs. Those that come with dprepro: --results shipped; beside yours: --shipped"
+    ]
+    write(shipped, "adult", records(spread(0.87, 0.01, 2)))
+    assert run("check", "--paper", "dp-ebm")[1].splitlines() == [
+        "Your own runs. Those that come with dprepro: --results shipped"
+    ]
+    alone, err = run("table", "telco", "--results", "shipped", "--format", "csv")
+    assert "dp-llm" in alone
+    assert err == ""
+
+
+def test_both_are_shown_side_by_side_and_equal_tasks_are_compared(shipped):
+    given = records(spread(0.9, 0.01, 3), "dp-ebm-gdp", 1.0)
+    write(shipped, "adult", given[:2])
+    out, err = run("table", "adult", "--shipped", "--format", "csv")
+    methods = [row["method"] for row in csv.DictReader(io.StringIO(out)) if row["mean"]]
+    assert methods[:2] == ["dp-ebm-gdp", "dp-ebm-gdp (shipped run)"]
+    assert err.splitlines() == ["2 of your tasks are among the shipped runs: with equal metrics"]
+    write(shipped, "adult", [given[0], replace(given[1], metrics={"auc": 0.5})])
+    assert "1 with other metrics" in run("table", "adult", "--shipped", "--format", "csv")[1]
+
+
+def test_a_config_may_be_on_either_side_but_has_to_be_on_one(shipped):
+    write(shipped, "adult", records([0.9, 0.8], "dp-ebm-gdp", 1.0))
+    out, _ = run("table", "--config", "telco", "--shipped", "--format", "csv")
+    assert {row["method"] for row in csv.DictReader(io.StringIO(out))} == {"dp-llm (shipped run)"}
+    done = CliRunner().invoke(app, ["table", "--config", "nowhere", "--shipped"])
+    assert "no journal of config 'nowhere'" in str(done.exception)
+
+
+def test_compare_takes_the_name_of_a_shipped_run(shipped):
+    write(shipped, "adult", records(spread(0.9, 0.01, 3), "dp-ebm-gdp", 1.0))
+    for first, second in (
+        ("dp-ebm-gdp", "dp-ebm-gdp (shipped run)"),
+        ("dp-llm (shipped run)", "dp-ebm-gdp"),
+        ("dp-llm (shipped run)", "dp-ebm-gdp (shipped run)"),
+    ):
+        out, err = run("compare", first, second, "--format", "csv")
+        (row,) = csv.DictReader(io.StringIO(out))
+        assert (row["first"], row["second"], row["splits"]) == (first, second, "3")
+        assert err == ""
+    assert "METHOD (shipped run)" in CliRunner().invoke(app, ["compare", "a", "b"]).stderr
+
+
+def test_the_mark_is_never_cut_off_beside_a_curve(shipped):
+    write(shipped, "adult", records([0.9, 0.8], "dp-ebm-gdp", 1.0))
+    tables = build_tables(read(shipped, None, shipped=True), [], "auc", compare=True)
+    titles = [curve.title for panel in build_panels(tables) for curve in panel.curves]
+    assert "shipped run: dp-ebm-gdp" in titles
+
+
+def test_the_folder_of_the_shipped_runs_itself_has_nothing_beside_it(shipped):
+    come_with = resources.builtin("results")
+    assert read(come_with, None, shipped=True).journals == ("adult", "telco")

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 
 from dprepro.errors import DpreproError
 from dprepro.experiment.naming import name_meant, nearest_meant
+from dprepro.published.document import Column
 from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.layout.view import Entry, Group, ResultTable
+from dprepro.report.read.cell import MARK
 from dprepro.report.read.metrics import Metric
 
 # Where values span more than this factor, small ones would lie flat on a linear axis.
@@ -118,11 +120,17 @@ def _panel(table: ResultTable, group: Group, methods: Sequence[str]) -> Panel:
         entries = [row[position] for row in group.rows]
         measured, published = _measured(entries, table.metric.name), _published(entries)
         if (not methods or column.method in methods) and (measured or published):
-            curves.append(Curve(column.method, column.title, measured, published))
+            curves.append(Curve(column.method, _title(column), measured, published))
     return Panel(
         group.dataset, group.title, table.metric, tuple(curves), _notes(table, group),
         table.table or "",
     )  # fmt: skip
+
+
+def _title(column: Column) -> str:
+    """Return the name beside a curve; the end of a long one is cut, so the mark comes first."""
+    name, mark, _ = column.title.partition(MARK)
+    return f"shipped run: {name}" if mark else name
 
 
 def _measured(entries: Iterable[Entry], metric: str) -> tuple[Point, ...]:

@@ -156,10 +156,10 @@ def _named(results: Results, name: str) -> list[ResultCell]:
     found = [
         cell
         for cell in cells
-        if name == (cell.task.label if cell.dataset in labelled else cell.task.method)
+        if name == (cell.task.label if cell.dataset in labelled else cell.method)
     ]
     if not found:
-        known = sorted({n for cell in cells for n in (cell.task.label, cell.task.method)})
+        known = sorted({n for cell in cells for n in (cell.task.label, cell.method)})
         near = nearest_meant(name, known) or "."
         raise DpreproError(
             f"no finished results of {name!r}{near} Allowed are labels and methods of the journals "
@@ -192,7 +192,7 @@ def _unfinished(results: Results, names: Sequence[str]) -> Iterator[str]:
     """Yield the datasets that both methods were run on, and that one has no finished result of."""
     for dataset in dict.fromkeys(c.dataset for c in results.cells):
         of = [c for c in results.cells if c.dataset == dataset]
-        held = {name: [c for c in of if name in (c.task.label, c.task.method)] for name in names}
+        held = {name: [c for c in of if name in (c.task.label, c.method)] for name in names}
         for name, cells in held.items():
             if all(held.values()) and not any(c.values for c in cells):
                 failed = sum(c.failed for c in cells)

@@ -12,6 +12,7 @@ from dprepro.report.judge.clash import clash_notes
 from dprepro.report.judge.verdicts import judge_cells
 from dprepro.report.layout.unprinted import unprinted_tables
 from dprepro.report.layout.view import Entry, Group, ResultTable, View
+from dprepro.report.read.cell import is_shipped
 from dprepro.report.read.metrics import METRICS, Margin, find_metric, how_to_record
 from dprepro.report.read.results import ResultCell, Results
 
@@ -150,7 +151,8 @@ class _Builder:
 def _notes(
     paper: str, name: str, layout: TableLayout, columns: Sequence[Column], groups: Sequence[Group]
 ) -> tuple[str, ...]:
-    headed = [column.title for column in columns if column not in layout.columns]
+    others = [column for column in columns if column not in layout.columns]
+    headed = [column.title for column in others if not is_shipped(column.method)]
     ours = f"Table {name} of {paper} does not print: {', '.join(headed)}."
     clashes = [clash for group in groups for clash in group.clashes]
     return (*layout.notes, *([ours] if headed else []), *clash_notes(clashes))

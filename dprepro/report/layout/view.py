@@ -12,6 +12,7 @@ from dprepro.published.published import PublishedCell
 from dprepro.report.judge.answers import answer_or_other, choose
 from dprepro.report.judge.clash import Clash
 from dprepro.report.judge.verdicts import CellVerdict
+from dprepro.report.read.cell import is_shipped, shipped
 from dprepro.report.read.metrics import Metric
 from dprepro.report.read.results import ResultCell, Results
 
@@ -69,7 +70,7 @@ class Group:
     """The rows of one dataset.
 
     `decimals` is how many digits after the point its numbers get. `printed` are the methods of
-    which the document prints numbers here.
+    which the document prints numbers here, shipped runs of them included.
     """
 
     dataset: str
@@ -114,6 +115,11 @@ def _present(headings: Sequence[Column], labels: set[str]) -> list[Column]:
     return shown
 
 
+def _shipped(column: Column) -> Column:
+    twin = column.nonprivate and shipped(column.nonprivate)
+    return Column(title=shipped(column.title), method=shipped(column.method), nonprivate=twin)
+
+
 @dataclass(frozen=True)
 class View:
     """Cells seen through one metric, beside what a document prints in a table.
@@ -152,6 +158,8 @@ class View:
         cells = list(cells)
         labels = [cell.task.label for cell in cells]
         labels += [verdict.published.method for verdict in self.verdicts]
+        if any(map(is_shipped, labels)):
+            headings = [column for own in headings for column in (own, _shipped(own))]
         shown = _present(headings, set(labels))
         covered = {name for column in shown for name in (column.method, column.nonprivate)}
         others = [label for label in dict.fromkeys(labels) if label not in covered]
@@ -192,8 +200,9 @@ class View:
             self._mark_best([self._entry(dataset, found, c, eps) for c in columns], decimals)
             for eps in sorted(epsilons)
         ]
-        printed = frozenset(c.method for c in self.printed if c.dataset == dataset)
-        return Group(dataset, title, decimals, tuple(rows), printed)
+        printed = {c.method for c in self.printed if c.dataset == dataset}
+        beside = printed | {shipped(method) for method in printed}
+        return Group(dataset, title, decimals, tuple(rows), frozenset(beside))
 
     def _entry(
         self,

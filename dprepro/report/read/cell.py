@@ -12,7 +12,19 @@ from dprepro.experiment.record import Task
 from dprepro.privacy.standing import AuthorsWord
 from dprepro.report.read.datasets import dataset_of
 
+MARK = " (shipped run)"
+"""Stands behind labels and journals of the runs that come with dprepro, beside one's own."""
 TUNED_NOTE = "parameters were chosen by `dprepro tune` on rows of this dataset"
+
+
+def is_shipped(name: str) -> bool:
+    """Whether a label, or the name of a journal, is marked as a run that comes with dprepro."""
+    return name.endswith(MARK)
+
+
+def shipped(name: str) -> str:
+    """Return a label, or the name of a journal, with the mark."""
+    return f"{name}{MARK}"
 
 
 @dataclass(frozen=True)
@@ -81,6 +93,11 @@ class ResultCell:
         """Whether any split has a record; if none, only label and epsilon of `task` are known."""
         return bool(self.values or self.failed or self.skipped)
 
+    @property
+    def method(self) -> str:
+        """The name of its method, marked where its label is."""
+        return shipped(self.task.method) if is_shipped(self.task.label) else self.task.method
+
     def part(self, journal: str) -> ResultCell:
         """Return what one of `journals` holds: exactly the records that its config asks for."""
         return self.parts.get(journal, self)
@@ -92,8 +109,9 @@ class ResultCell:
 
     @property
     def may_be_best(self) -> bool:
-        """Whether it may be marked as the best of a row."""
-        return not self.is_unverified and self.word is not AuthorsWord.REFUTED
+        """Whether it may be marked as the best of a row: of one's own results."""
+        own = not is_shipped(self.task.label)
+        return own and not self.is_unverified and self.word is not AuthorsWord.REFUTED
 
     @property
     def is_tuned(self) -> bool:

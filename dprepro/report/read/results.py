@@ -14,7 +14,7 @@ from dprepro.report.read.cell import ResultCell
 from dprepro.report.read.held import HeldJournal, Part, make_cell, told_apart
 from dprepro.report.read.plans import JournalPlan, current
 
-__all__ = ["JournalPlan", "ResultCell", "Results", "journal_paths", "read_results"]
+__all__ = ["JournalPlan", "ResultCell", "Results", "assemble", "journal_paths", "read_results"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Results:
 
     def of(self, journal: str) -> Results:
         """Return the results of one of `journals` alone, as if no other had been read."""
-        return _assemble([found for found in self.held if found.name == journal])
+        return assemble([found for found in self.held if found.name == journal])
 
     def of_datasets(self, names: Sequence[str]) -> Results:
         """Return the results of the data of these names, as the card has them or as told apart.
@@ -124,10 +124,11 @@ def read_results(
         assumed = plan_of(path.stem) if plan_of and found.plan is None else None
         rows, plan = current(found.plan, found.table, assumed)
         journals.append(HeldJournal(path.stem, plan, found.table, rows, words, found.environments))
-    return _assemble(journals)
+    return assemble(journals)
 
 
-def _assemble(journals: Sequence[HeldJournal]) -> Results:
+def assemble(journals: Sequence[HeldJournal]) -> Results:
+    """Return the cells of these journals."""
     by_settings: dict[str, list[Part]] = defaultdict(list)
     for journal in journals:
         for part in journal.parts:
