@@ -68,20 +68,19 @@ def verify(
         ["journal"],
         ["records", "damaged", "unprotected", "superseded", "unasked", "missing"],
     )
-    problems, notes = [], []
+    problems, notes, lines = [], [], 0
     sums = {} if record else read_sums(results)
     for path in _paths(results, names):
         try:
             found = examine(path)
         except DpreproError as error:
-            if not is_packed(path):
-                raise
             problems.append(str(error))
             continue
         unprotected = 0 if path.name in sums or is_packed(path) else found.unchained
         counts = (len(found.problems), unprotected, found.superseded, found.stale, found.missing)
         table.add_row(path.stem, str(found.records), *map(str, counts))
         problems += [f"{path}, line {number}: {text}" for number, text in found.problems]
+        lines += len(found.problems)
     differ = 0
     for name, told in sums.items():
         if not names or name in [path.name for path in _paths(results, names)]:
@@ -92,7 +91,7 @@ def verify(
     console().print(table)
     for line in (*problems, *notes):
         say(line)
-    if len(problems) > differ:
+    if lines:
         say(
             "\nTables leave out a last line that a crash has torn, with a warning. They are not "
             "shown if there is other damage. `dprepro results repair` takes damaged lines out, and "

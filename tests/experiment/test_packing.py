@@ -83,12 +83,24 @@ class TestPacking:
         (tmp_path / "x.jsonl").write_bytes(lines)
         before = file.read_bytes()
         outcome = results(command, "--results", tmp_path)
-        if (command, ended) != ("repair", True):
+        if command == "verify":
+            assert "are two journals of one config: move one of them" in outcome.stdout
+        elif (command, ended) != ("repair", True):
             assert "are two journals of one config" in str(outcome.exception)
         assert file.read_bytes() == before
         assert (tmp_path / "x.jsonl").read_bytes() == lines
         with pytest.raises(DpreproError, match="two journals of one config"):
             merge([tmp_path, tmp_path / "other"], tmp_path / "into")
+
+    def test_the_others_are_still_verified(self, tmp_path: Path) -> None:
+        pack(journal(tmp_path, *ENTRIES, name="a"))
+        (tmp_path / "a.jsonl").write_bytes(journal(tmp_path / "b", FIRST).read_bytes())
+        journal(tmp_path, *ENTRIES, name="c")
+        outcome = results("verify", "--results", tmp_path)
+        assert outcome.exit_code == 1
+        assert "a.parquet are two journals of one config: move one of them" in outcome.stdout
+        assert "a torn" not in outcome.stdout
+        assert ["c", "4"] in [line.split()[:2] for line in outcome.stdout.splitlines()]
 
     def test_a_second_process_loses_nothing(self, tmp_path: Path) -> None:
         path = journal(tmp_path, *ENTRIES)
