@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dprepro.experiment import pools
 from dprepro.experiment import run as run_module
 
 
@@ -35,3 +36,4 @@ class InProcess:
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "LocalExecutor", InProcess)
+    monkeypatch.setattr(pools, "start_ahead", lambda *given: None)

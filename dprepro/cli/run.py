@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -96,39 +98,60 @@ def run(
 
     Example: dprepro run adult telco --jobs 4 --splits 5
     """
-    from dprepro.config import load_experiments
-    from dprepro.errors import DpreproError
-    from dprepro.experiment.executors import NowhereToRunError
-    from dprepro.experiment.run import Options
-    from dprepro.terminal import PlainConsole
+    is_here = executor is ExecutorName.LOCAL and not dry_run
+    with _worker_ahead(configs[0], results, fresh, method or ()) if is_here else nullcontext():
+        from dprepro.config import load_experiments
+        from dprepro.errors import DpreproError
+        from dprepro.experiment.executors import NowhereToRunError
+        from dprepro.experiment.run import Options
+        from dprepro.terminal import PlainConsole
 
-    options = Options(
-        executor=executor.value,
-        address=address,
-        jobs=jobs,
-        splits=splits,
-        methods=tuple(method or ()),
-        epsilons=tuple(epsilon or ()),
-        fresh=fresh,
-        retry_failed=retry_failed,
-        results=results,
-        data_dir=data_dir,
-        time_limit=time_limit,
-        allow_tuned_splits=allow_tuned_splits,
-    )
-    console = PlainConsole()
-    failed, errors = 0, []
-    for config in load_experiments(*configs):
-        try:
-            failed += run_one(config, options, console, dry_run=dry_run, profile=profile)
-        except DpreproError as error:
-            errors.append(str(error))
-            if isinstance(error, NowhereToRunError):
-                break  # the other configs may be right, but cannot run either
+        options = Options(
+            executor=executor.value,
+            address=address,
+            jobs=jobs,
+            splits=splits,
+            methods=tuple(method or ()),
+            epsilons=tuple(epsilon or ()),
+            fresh=fresh,
+            retry_failed=retry_failed,
+            results=results,
+            data_dir=data_dir,
+            time_limit=time_limit,
+            allow_tuned_splits=allow_tuned_splits,
+        )
+        console = PlainConsole()
+        failed, errors = 0, []
+        for config in load_experiments(*configs):
+            try:
+                failed += run_one(config, options, console, dry_run=dry_run, profile=profile)
+            except DpreproError as error:
+                errors.append(str(error))
+                if isinstance(error, NowhereToRunError):
+                    break  # the other configs may be right, but cannot run either
     if errors:
         raise DpreproError("\n".join(errors))
     if failed:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _worker_ahead(
+    config: str, results: Path, fresh: bool, methods: Sequence[str]
+) -> Iterator[None]:
+    """Start a worker before the plan is known, where a config is there and no journal of it."""
+    from dprepro.experiment.pools import end_ahead, start_ahead
+    from dprepro.resources import builtin
+
+    place = Path(config)
+    is_there = place.is_file() or (builtin("configs") / f"{config}.yaml").is_file()
+    names = (results / f"{place.stem}{suffix}" for suffix in (".jsonl", ".parquet"))
+    if is_there and (fresh or not any(name.exists() for name in names)):
+        start_ahead(config, methods)
+    try:
+        yield
+    finally:
+        end_ahead()
 
 
 def run_one(

@@ -20,7 +20,13 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
-from dprepro.compiled.sources import PACKAGE, digest, group_of, kernel_modules
+from dprepro.compiled.sources import (
+    PACKAGE,
+    digest,
+    group_of,
+    kernel_modules,
+    number_of_kernels,
+)
 from dprepro.compiled.trusted import why_not
 from dprepro.durable import lock_open_file
 from dprepro.errors import DpreproError
@@ -117,7 +123,8 @@ def _make(folder: Path, version: str, groups: list[str], announce: bool) -> dict
             missing = [group for group in groups if _read(folder / _name(version, group)) is None]
             if missing:
                 _remove_parts(folder, missing)
-                _say(f"compiling the kernels, once: about {_seconds(missing)} s", announce)
+                number, seconds = number_of_kernels(missing), _seconds(missing)
+                _say(f"compiling {number} kernels (once a version), about {seconds} s", announce)
                 _compile(folder, version, missing)
             _prune(folder)
     except Timeout:

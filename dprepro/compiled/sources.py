@@ -7,12 +7,14 @@ import importlib.metadata
 import os
 import re
 import sys
+from collections.abc import Collection
 from functools import lru_cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
 _DECORATED = re.compile(r"^from dprepro\.compiled import (.*\b)?kernel\b", re.MULTILINE)
+_KERNEL = re.compile(r"^@kernel\b", re.MULTILINE)
 _IRRELEVANT = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"}
 _COMPILED_WITH = {"additive": "exact", "compiled": "exact", "rows": "exact", "llm": "dpboost"}
 """Small packages that have no group of their own, with the group that they belong to."""
@@ -26,6 +28,16 @@ def kernel_modules(package: Path = PACKAGE) -> tuple[str, ...]:
         for path in _sources(package)
     )
     return tuple(sorted(names))
+
+
+def number_of_kernels(groups: Collection[str], package: Path = PACKAGE) -> int:
+    """Return how many functions of these groups are compiled."""
+    texts = (
+        path.read_text(encoding="utf-8")
+        for path, module in zip(_sources(package), kernel_modules(package), strict=True)
+        if group_of(module) in groups
+    )
+    return sum(len(_KERNEL.findall(text)) for text in texts)
 
 
 def group_of(module: str) -> str:

@@ -6,7 +6,6 @@ import logging
 import math
 import os
 import re
-import signal
 import threading
 import time
 from collections.abc import Callable, Hashable
@@ -23,8 +22,7 @@ from dprepro.experiment.executors import (
     WorkerDiedError,
 )
 from dprepro.experiment.faults import is_stopped, machine_fault, told_fault, was_killed
-from dprepro.experiment.safe_path import keep_working_directory_out
-from dprepro.memory import THREAD_VARIABLES, settle
+from dprepro.experiment.pools import new_pool, shut_down, take_ahead
 from dprepro.threads import granted
 
 # Seconds between two looks at a call that runs.
@@ -201,19 +199,10 @@ class _LocalSlot(Slot):
                 time.sleep(pause)
 
     def _start_worker_once(self) -> Any:
-        from loky.backend.resource_tracker import ensure_running
-        from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
+        from loky.process_executor import BrokenProcessPool
 
-        keep_working_directory_out()
         logging.getLogger("concurrent.futures").addFilter(_is_to_be_logged)
-        ensure_running()  # else, where it cannot start, semaphores stay that it was to delete
-        pool = ProcessPoolExecutor(
-            max_workers=1,
-            timeout=self._idle_limit,
-            initializer=_prepare_worker,
-            initargs=(os.getpid(),),
-            env=dict.fromkeys(THREAD_VARIABLES, "1"),
-        )
+        pool = take_ahead() or new_pool(self._idle_limit)
         with self._lock:
             self._pool = pool
             killed = self._killed
@@ -237,15 +226,8 @@ class _LocalSlot(Slot):
     def _end_worker(self, kill: bool) -> None:
         with self._lock:
             pool, self._pool = self._pool, None
-        if pool is None:
-            return
-        processes = list(pool._processes.values())
-        try:
-            pool.shutdown(wait=True, kill_workers=kill)
-        except RuntimeError:  # the thread of the pool has not started, which would end them
-            for process in processes:
-                process.terminate()
-                process.join()
+        if pool is not None:
+            shut_down(pool, kill)
 
 
 def _of_the_pool(error: BaseException) -> tuple[str, str]:
@@ -284,16 +266,3 @@ def _warmed_up(warm_up: Callable[[], object] | None) -> int:
 def _with_threads(threads: int, fn: Callable[..., Any], *args: Any) -> Any:
     with granted(threads):
         return fn(*args)
-
-
-def _prepare_worker(parent: int) -> None:
-    settle()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
-
-
-def _end_with_parent(parent: int) -> None:
-    """End this process when the runner is gone, however it went; loky's workers would linger."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)

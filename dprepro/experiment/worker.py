@@ -7,7 +7,7 @@ import os
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from dprepro.compiled import compile_once, prepare
-from dprepro.config import ExperimentConfig
+from dprepro.config import ExperimentConfig, load_config
 from dprepro.data import load
 from dprepro.data.card import load_card
 from dprepro.data.dataset import Dataset
@@ -114,6 +114,19 @@ def warm_up(data: DataRef, methods: Collection[str] = ()) -> None:
         prepare()
     # The environment already says so; this holds for libraries that read it differently.
     threadpool_limits(limits=1)
+
+
+def get_ready(config: str, methods: Sequence[str] = ()) -> None:
+    """Import what the tasks of a config need, and compile and load their kernels, without its data.
+
+    `methods`: only those of these names or labels. Raises DpreproError.
+    """
+    experiment = load_config(config)
+    entries = [entry for method in experiment.methods for entry in method.expanded]
+    names = {e.method for e in entries if not methods or {e.method, e.label} & set(methods)}
+    if _need_kernels(sorted(names), load_card(experiment.card).task):
+        compile_once()
+        prepare()
 
 
 def compile_kernels(methods: Iterable[str], task: TaskKind) -> None:

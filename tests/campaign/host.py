@@ -111,7 +111,7 @@ class Host:
     """The lab, what an undisturbed run comes to, and how to disturb one."""
 
     def __init__(self, folder: Path) -> None:
-        from dprepro.experiment import environment
+        from dprepro.experiment import environment, pools
         from dprepro.experiment import run as run_module
         from tests.lab import Lab, of_format_1
 
@@ -123,6 +123,7 @@ class Host:
         self._environment, self._run = environment, run_module
         self._real = run_module.LocalExecutor, environment.git_state
         run_module.LocalExecutor = Here  # type: ignore[misc,assignment]
+        pools.start_ahead = lambda *given: None  # a fork has no processes but its own
         environment.git_state = lambda: None  # two processes a run, each time the same
         calm = folder / "calm"
         calm.mkdir()
