@@ -6,10 +6,11 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -67,6 +68,7 @@ class Wanted:
 
 
 _PLAIN = Wanted()
+_Item = TypeVar("_Item")
 
 
 class NewRows:
@@ -257,7 +259,7 @@ def predict_table(
         _check_all(rows, model, chunk_rows)  # what is on standard output cannot be taken back
     unknown = Unknown(model.bins_)
     with _opened(output, schema) as write:
-        for X, kept in rows.chunks(chunk_rows):
+        for X, kept in _one_ahead(rows.chunks(chunk_rows)):
             columns: dict[str, Any] = {name: kept[name] for name in rows.kept}
             columns |= predictions(model, X, wanted)
             notes = unknown.count(X)
@@ -268,6 +270,19 @@ def predict_table(
         if wanted.strict:
             unknown.refuse()
     return unknown
+
+
+def _one_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
+    """Yield items, each of which another thread makes while the one before it is used.
+
+    The first is made before that thread starts: what the first one imports, no two threads do.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        coming: Future[_Item | None] = Future()
+        coming.set_result(next(items, None))
+        while (item := coming.result()) is not None:
+            coming = thread.submit(next, items, None)
+            yield item
 
 
 def _check_all(rows: NewRows, model: AdditiveModel, chunk_rows: int | None) -> None:

@@ -267,3 +267,21 @@ def test_another_separator_is_refused_with_the_cure(tmp_path: Path) -> None:
     small.rows(3).to_csv(path, index=False, sep=";")
     with pytest.raises(DpreproError, match=r'--card CARD: `format: \{separator: ";"\}`'):
         predict_table(small.model(), path, tmp_path / "out.csv")
+
+
+def test_chunks_are_read_one_ahead_in_order_and_an_error_comes_in_its_place():
+    made = []
+
+    def chunks():
+        for number in range(3):
+            made.append(number)
+            yield number
+        raise DpreproError("a cell")
+
+    read = predicting._one_ahead(chunks())
+    for number in range(3):
+        assert next(read) == number
+        assert len(made) <= number + 2
+    with pytest.raises(DpreproError, match="a cell"):
+        next(read)
+    assert list(predicting._one_ahead(iter(()))) == []
