@@ -82,12 +82,20 @@ def score(
     ValueError
         If one of `METRICS` is not finite, or AUC is asked of test rows with one class.
     """
-    if task == "regression":
-        outputs = Outputs(np.asarray(estimator.predict(X), dtype=float))
-        values = _regression(outputs.predicted, y)
-    else:
-        outputs = _outputs(estimator, X, task, n_classes)
-        values = _classification(outputs, y, task, n_classes)
+    from sklearn import config_context
+
+    is_regression = task == "regression"
+    outputs = (
+        Outputs(np.asarray(estimator.predict(X), dtype=float))
+        if is_regression
+        else _outputs(estimator, X, task, n_classes)
+    )
+    with config_context(skip_parameter_validation=True):  # a third of the time for 100 rows
+        values = (
+            _regression(outputs.predicted, y)
+            if is_regression
+            else _classification(outputs, y, task, n_classes)
+        )
     for name, value in values.items():
         if not math.isfinite(value):
             raise ValueError(f"{name} on the test rows is {value}")
