@@ -7,7 +7,6 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer.main
@@ -15,7 +14,6 @@ import typer.testing
 
 from dprepro.cache import cache_dir
 from dprepro.compiled.bundle import FOLDER_VARIABLE
-from dprepro.published import hypotheses
 
 ROOT = Path(__file__).resolve().parent.parent
 LONG = ROOT / "tests" / "long.txt"
@@ -60,20 +58,6 @@ def _commands_built_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.main, "get_command", built)
         patch.setattr(typer.testing, "_get_command", built)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _shipped_hypotheses_are_read_once() -> Iterator[None]:
-    """Reading them takes a tenth of a second, and every check does."""
-    read = hypotheses.read_model
-    once = functools.cache(read)
-
-    def read_model(path: Path, model: Any) -> Any:
-        return (once if path == hypotheses.HYPOTHESES_FILE else read)(path, model)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hypotheses, "read_model", read_model)
         yield
 
 

@@ -50,7 +50,9 @@ def committed() -> Iterator[None]:
     patch = pytest.MonkeyPatch()
     for module in (table_module, check_module, plot_module):
         patch.setattr(
-            module, "read", lambda folder, names=None: _read_once(folder, tuple(names or ()))
+            module,
+            "read",
+            lambda folder, names=None, shipped=False: _read_once(folder, tuple(names or ())),
         )
     yield
     patch.undo()
