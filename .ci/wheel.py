@@ -29,6 +29,7 @@ QUICKSTART = (
     ("table", "--metric", "auc"),  # of the shipped runs, which come with the wheel
     ("run", "quickstart"),
     ("results", "pack"),
+    ("table", "breast-cancer", "--shipped"),  # both side by side
     ("table", "--config", "quickstart", "--compare"),
 )
 UV = shutil.which("uv")
