@@ -45,6 +45,10 @@ COMMANDS = {
     "report": ["report", "--output", "{new}/report.html"],
     "plot curves": ["plot", "curves", "--output", "{new}"],
     "predict": ["predict", MODEL, "{rows}", "--output", "{new}/predicted.csv"],
+    "run, one task": [
+        *("run", "quickstart", "--method", "dp-ebm-gdp", "--epsilon", "1", "--splits", "1"),
+        *("--results", "{new}"),
+    ],
     "quickstart, warm": ["run", "quickstart", "--results", "{new}"],
     COLD: ["run", "quickstart", "--results", "{new}"],
 }

@@ -41,7 +41,7 @@ class LocalExecutor:
     Parameters
     ----------
     jobs
-        Number of workers; each starts with its first call.
+        Number of workers; each starts with its first call, unless the first was started ahead.
     processors
         How many there are to use. A call that starts when fewer calls are left may use as many
         threads as its share of them (`dprepro.threads.granted`); else it has one. None is `jobs`.
