@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -16,6 +16,8 @@ Names = Annotated[
     list[str] | None,
     typer.Argument(metavar="[CONFIGS]...", help="Names of journals.", show_default="all"),
 ]
+
+_Done = TypeVar("_Done")
 
 
 def register(app: typer.Typer) -> None:
@@ -123,8 +125,7 @@ def repair(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
     from dprepro.experiment.mending import repair as repair_one
     from dprepro.experiment.sums import counted
 
-    for path in _paths(results, names):
-        found, kept = repair_one(path)
+    for path, (found, kept) in _each(results, names, repair_one):
         if kept is None:
             say(f"{path}: sound")
             continue
@@ -151,8 +152,7 @@ def prune(
     """
     from dprepro.experiment.mending import prune as prune_one
 
-    for path in _paths(results, names):
-        found, backup = prune_one(path, dry_run)
+    for path, (found, backup) in _each(results, names, lambda path: prune_one(path, dry_run)):
         counts = f"{found.superseded} superseded, {found.stale} unasked"
         if backup is not None:
             say(f"{path}: took out {counts} record(s); the old journal is {backup}")
@@ -172,9 +172,8 @@ def pack(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
     """
     from dprepro.experiment.packing import pack as pack_one
 
-    for path in _paths(results, names):
-        before = path.stat().st_size
-        into = pack_one(path)
+    sized = _each(results, names, lambda path: (path.stat().st_size, pack_one(path)))
+    for path, (before, into) in sized:
         if into is None:
             say(f"{path}: packed already")
         else:
@@ -188,8 +187,7 @@ def unpack(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
     """
     from dprepro.experiment.packing import unpack as unpack_one
 
-    for path in _paths(results, names):
-        into = unpack_one(path)
+    for path, into in _each(results, names, unpack_one):
         say(f"{path}: no packed journal" if into is None else into)
 
 
@@ -223,6 +221,24 @@ def merge(
 
 def _size(count: int) -> str:
     return f"{count / 2**20:.1f} MiB" if count >= 2**20 else f"{count / 2**10:.0f} KiB"
+
+
+def _each(
+    folder: Path, names: Sequence[str] | None, act: Callable[[Path], _Done]
+) -> Iterator[tuple[Path, _Done]]:
+    """Yield each journal with what `act` returns; where it fails, raise at the end, for all."""
+    from dprepro.errors import DpreproError
+
+    errors = []
+    for path in _paths(folder, names):
+        try:
+            done = act(path)
+        except DpreproError as error:
+            errors.append(str(error))
+            continue
+        yield path, done
+    if errors:
+        raise DpreproError("\n".join(errors))
 
 
 def _paths(folder: Path, names: Sequence[str] | None) -> list[Path]:

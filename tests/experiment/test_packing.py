@@ -92,7 +92,7 @@ class TestPacking:
         with pytest.raises(DpreproError, match="two journals of one config"):
             merge([tmp_path, tmp_path / "other"], tmp_path / "into")
 
-    def test_the_others_are_still_verified(self, tmp_path: Path) -> None:
+    def test_the_other_journals_are_still_seen_to(self, tmp_path: Path) -> None:
         pack(journal(tmp_path, *ENTRIES, name="a"))
         (tmp_path / "a.jsonl").write_bytes(journal(tmp_path / "b", FIRST).read_bytes())
         journal(tmp_path, *ENTRIES, name="c")
@@ -101,6 +101,10 @@ class TestPacking:
         assert "a.parquet are two journals of one config: move one of them" in outcome.stdout
         assert "a torn" not in outcome.stdout
         assert ["c", "4"] in [line.split()[:2] for line in outcome.stdout.splitlines()]
+        for command, done in (("prune", "c.jsonl"), ("pack", "c.parquet")):
+            outcome = results(command, "--results", tmp_path)
+            assert "two journals of one config" in str(outcome.exception)
+            assert outcome.stdout.startswith(str(tmp_path / done))
 
     def test_a_second_process_loses_nothing(self, tmp_path: Path) -> None:
         path = journal(tmp_path, *ENTRIES)
