@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dprepro.cli.journals import DEFAULT_FOLDER, Paper, ResultsFolder, read
 from dprepro.cli.patience import Waiting
+
+if TYPE_CHECKING:
+    from dprepro.report.judge.held_out import Judgement
 
 
 class ForensicsFormat(str, Enum):
@@ -37,6 +42,12 @@ def forensics(
     hypotheses: Annotated[
         Path | None, typer.Option(help="File of hypotheses; default: the one of dprepro.")
     ] = None,
+    held_out: Annotated[
+        bool,
+        typer.Option(
+            "--held-out", help="Choose settings on some cells, and judge them on others, once."
+        ),
+    ] = False,
     format: Annotated[ForensicsFormat, typer.Option(help="Output format.")] = ForensicsFormat.RICH,
 ) -> None:
     """Show how far each hypothesis about an unstated setting lies from the printed column.
@@ -46,12 +57,17 @@ def forensics(
     smaller: it squares normal scores of z.) Hypotheses come the nearest first. Without a choice of
     columns, only the findings are shown. `dprepro run forensics` runs all hypotheses.
 
+    A setting that was chosen by looking at printed numbers agrees with them more easily. With
+    --held-out settings are chosen anew on one part of the cells, by the smallest sum of z^2, and
+    judged on another; and columns whose settings were chosen are judged on splits of another seed.
+
     Example: dprepro forensics --dataset adult --method dpboost-2021
     """
     from dprepro.errors import DpreproError, nearest
     from dprepro.published.document import select_documents
-    from dprepro.published.hypotheses import HYPOTHESES_FILE, load_hypotheses
+    from dprepro.published.hypotheses import HYPOTHESES_FILE, load_held_out, load_hypotheses
     from dprepro.report.judge.forensics import columns_of
+    from dprepro.report.judge.held_out import judge_held_out
     from dprepro.report.read.results import journal_paths
     from dprepro.report.write.forensics import (
         json_columns,
@@ -65,8 +81,10 @@ def forensics(
     with Waiting() as waiting:
         waiting.step("reading the journals")
         names = [path.stem for path in journal_paths(results)]
-        questions = load_hypotheses(hypotheses or HYPOTHESES_FILE)
-        found = columns_of(questions, select_documents(paper), read(results, names))
+        source = hypotheses or HYPOTHESES_FILE
+        questions, documents = load_hypotheses(source), select_documents(paper)
+        measured = read(results, names)
+        found = columns_of(questions, documents, measured)
     for option, wanted, known in (
         ("--dataset", dataset, {column.dataset for column in found}),
         ("--method", method, {column.question.method for column in found}),
@@ -77,12 +95,12 @@ def forensics(
                     f"{option}: no hypothesis is about {name!r}"
                     f"{nearest(name, sorted(known)) or '.'} Allowed: {', '.join(sorted(known))}"
                 )
-    shown = [
-        column
-        for column in found
-        if (not dataset or column.dataset in dataset)
-        and (not method or column.question.method in method)
-    ]
+    is_wanted = partial(_is_wanted, datasets=dataset, methods=method)
+    shown = [column for column in found if is_wanted(column.dataset, column.question.method)]
+    if held_out:
+        judged = judge_held_out(load_held_out(source), questions, documents, measured)
+        _show_held_out([one for one in judged if is_wanted(*one.place[2:])], format)
+        return
     if format is ForensicsFormat.JSON:
         typer.echo(json_text(json_columns(shown)))
     elif format is ForensicsFormat.MARKDOWN:
@@ -92,3 +110,24 @@ def forensics(
         console().print(render_columns(shown) if is_chosen else render_overview(shown))
         if not is_chosen:
             typer.echo("All hypotheses about some columns: --dataset, --method or --paper.")
+
+
+def _is_wanted(
+    dataset: str, method: str, datasets: list[str] | None, methods: list[str] | None
+) -> bool:
+    return (not datasets or dataset in datasets) and (not methods or method in methods)
+
+
+def _show_held_out(judgements: Sequence[Judgement], format: ForensicsFormat) -> None:
+    from dprepro.report.write.held_out import json_held_out, markdown_held_out, render_held_out
+    from dprepro.terminal import console
+    from dprepro.text import json_text
+
+    if format is ForensicsFormat.JSON:
+        typer.echo(json_text(json_held_out(judgements)))
+    elif format is ForensicsFormat.MARKDOWN:
+        typer.echo(markdown_held_out(judgements))
+    elif judgements:
+        console().print(render_held_out(judgements))
+    else:
+        typer.echo("Nothing to judge: no column that was asked for was chosen and run in full.")

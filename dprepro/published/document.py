@@ -14,7 +14,7 @@ from dprepro.errors import DpreproError, nearest
 from dprepro.published.claims import ENDING as CLAIMS
 from dprepro.published.hypotheses import ENDING as HYPOTHESES
 from dprepro.published.published import FOLDER, PublishedCell, load_published
-from dprepro.published.schema import Selector, Strict
+from dprepro.published.schema import Names, Selector, Strict
 from dprepro.yaml_model import read_model
 
 # Other YAML files in the folder of the layouts.
@@ -129,6 +129,33 @@ class OneDraw(Selector):
         return "printed splits that share one draw of noise"
 
 
+class ChosenOn(Selector):
+    """Printed cells that settings were compared with, of the document itself or of `paper`."""
+
+    paper: str | None = None
+    tables: Names
+    datasets: Names
+    methods: Names
+    metrics: Names
+
+
+class Choice(Selector):
+    """Columns whose settings or rows were chosen by looking at printed numbers.
+
+    `selected_from` is how many settings, choices of rows included, were compared at least;
+    `selected_on` are the printed cells that they were compared with, and `what` says what was
+    chosen. A choice is one for whole columns: it names no epsilons.
+    """
+
+    tables: Names
+    datasets: Names
+    methods: Names
+    epsilons: None = None
+    selected_from: int = Field(ge=2)
+    selected_on: list[ChosenOn] = Field(min_length=1)
+    what: str = Field(min_length=1)
+
+
 class Picture(Strict):
     """A printed picture without printed numbers: what it shows, and which command draws it here.
 
@@ -165,6 +192,7 @@ class Document(Strict):
     tables: dict[str, TableLayout]
     impossible: list[Impossible] = Field(default_factory=list)
     one_draw: list[OneDraw] = Field(default_factory=list)
+    chosen: list[Choice] = Field(default_factory=list)
     pictures: dict[str, Picture] = Field(default_factory=dict)
     unchecked: list[Unchecked] = Field(default_factory=list)
 
@@ -240,6 +268,13 @@ class Document(Strict):
     def _twins(self) -> dict[tuple[str, str, str, float, str], PublishedCell]:
         return {(c.table, c.dataset, c.method, c.epsilon, c.metric): c for c in self.cells()}
 
+    def choice_of(self, cell: PublishedCell) -> Choice | None:
+        """Return how the settings of a cell's column were chosen by looking at printed numbers.
+
+        None where they were not.
+        """
+        return next((choice for choice in self.chosen if choice.matches(cell)), None)
+
     def is_one_draw(self, cell: PublishedCell) -> bool:
         """Whether the printed repeats of `cell` share one draw, of noise or of a split."""
         return any(entry.matches(cell) for entry in self.one_draw)
@@ -259,10 +294,24 @@ def load_documents(folder: Path = FOLDER) -> dict[str, Document]:
         if path.name.endswith(_NOT_LAYOUTS):
             continue
         document = read_model(path, Document)
-        for entry in (*document.impossible, *document.one_draw):
+        for entry in (*document.impossible, *document.one_draw, *document.chosen):
             entry.require_printed(load_published(document.paper), str(path))
+        _require_sound(document, str(path))
         documents[document.paper] = document
     return documents
+
+
+def _require_sound(document: Document, where: str) -> None:
+    """Refuse choices that look at cells that nobody prints, and two choices of one column."""
+    for choice in document.chosen:
+        for looked_at in choice.selected_on:
+            printed = load_published(looked_at.paper or document.paper)
+            looked_at.require_printed(printed, f"{where}: chosen: selected_on")
+    for cell in document.cells():
+        if sum(choice.matches(cell) for choice in document.chosen) > 1:
+            raise DpreproError(
+                f"{where}: chosen: two entries hold {cell}; let one entry say how it was chosen"
+            )
 
 
 def select_documents(paper: str | None = None) -> list[Document]:

@@ -65,8 +65,41 @@ class Question(Strict):
         )
 
 
+class Columns(Strict):
+    """The printed columns of one method in a table, one for each dataset."""
+
+    table: str
+    datasets: Names = Field(min_length=1)
+
+
+class HeldOut(Strict):
+    """Which printed cells choose a setting of a column, and which others judge it, once.
+
+    Attributes
+    ----------
+    judged_on
+        Where the chosen setting is judged. Without it, each dataset of `chosen_on` is left out in
+        turn: the setting is chosen on the others, and judged on it.
+    ignored
+        By dataset, parts of the labels of settings that say nothing of it.
+    """
+
+    paper: str
+    method: str
+    chosen_on: Columns
+    judged_on: Columns | None = None
+    ignored: dict[str, Names] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _can_leave_one_out(self) -> HeldOut:
+        if self.judged_on is None and len(self.chosen_on.datasets) < 2:
+            raise ValueError("to leave one dataset out takes two or more; add `judged_on`")
+        return self
+
+
 class _File(Strict):
     questions: list[Question]
+    held_out: list[HeldOut] = Field(default_factory=list)
 
 
 def load_hypotheses(path: Path = HYPOTHESES_FILE) -> list[Question]:
@@ -82,3 +115,21 @@ def load_hypotheses(path: Path = HYPOTHESES_FILE) -> list[Question]:
         selector = Selector(tables=[entry.table], datasets=entry.datasets, methods=[entry.method])
         selector.require_printed(load_published(entry.paper), f"{path}: question {number}")
     return questions
+
+
+def load_held_out(path: Path = HYPOTHESES_FILE) -> list[HeldOut]:
+    """Return which settings are judged on cells that did not choose them, in file order.
+
+    Raises
+    ------
+    DpreproError
+        If the file is malformed, or an entry names something that is not printed.
+    """
+    entries = read_model(path, _File).held_out
+    for number, entry in enumerate(entries, start=1):
+        for columns in filter(None, (entry.chosen_on, entry.judged_on)):
+            selector = Selector(
+                tables=[columns.table], datasets=columns.datasets, methods=[entry.method]
+            )
+            selector.require_printed(load_published(entry.paper), f"{path}: held_out {number}")
+    return entries

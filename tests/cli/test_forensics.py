@@ -18,9 +18,15 @@ QUESTION = {
 }  # fmt: skip
 
 
+HELD_OUT = {
+    "paper": "dp-ebm-2021", "method": "dpboost-2021",
+    "chosen_on": {"table": "2", "datasets": ["adult", "telco"]},
+}  # fmt: skip
+
+
 def run(folder, *arguments):
     path = folder / "hypotheses.yaml"
-    path.write_text(yaml.safe_dump({"questions": [QUESTION]}))
+    path.write_text(yaml.safe_dump({"questions": [QUESTION], "held_out": [HELD_OUT]}))
     given = ["--results", folder / "results", "--hypotheses", path, *arguments]
     outcome = CliRunner().invoke(app, ["forensics", *map(str, given)], env={"COLUMNS": "180"})
     if outcome.exception:
@@ -117,3 +123,23 @@ def test_a_name_alone_makes_no_journal_of_hypotheses(folder):
     journal(results, {"other": 0.01}, name="forensics-splits-credit")
     state(results / "forensics-splits-credit.jsonl", False)
     assert labels(results) == {"far", "near", "other"}
+
+
+def test_a_setting_is_chosen_on_one_dataset_and_judged_on_the_other(folder):
+    journal(folder / "results", {"far": 0.09, "near": 0.08}, name="more", dataset="telco")
+    text = run(folder, "--held-out")
+    said = " ".join(text.split())
+    assert "dpboost-2021 on adult: near (of 2, on Table 2: telco)" in said
+    assert "dpboost-2021 on telco: near (of 2, on Table 2: adult)" in said
+    adult, telco = json.loads(run(folder, "--held-out", "--format", "json"))
+    assert [j["dataset"] for j in (adult, telco)] == ["adult", "telco"]
+    assert (adult["fails"], telco["fails"]) == (False, True)
+    assert (telco["setting"], telco["chosen_on"], telco["cells"]) == ("near", ["adult"], 5)
+    chosen = run(folder, "--held-out", "--dataset", "telco", "--format", "markdown")
+    assert "| dpboost-2021 | 2 | telco | 25 |" in chosen
+    assert "| adult |" not in chosen
+
+
+def test_where_nothing_is_held_out_nothing_is_judged(folder):
+    assert run(folder, "--held-out").startswith("Nothing to judge")
+    assert json.loads(run(folder, "--held-out", "--format", "json")) == []

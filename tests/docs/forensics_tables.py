@@ -6,24 +6,40 @@ from functools import cache
 from pathlib import Path
 
 from dprepro.published.document import select_documents
-from dprepro.published.hypotheses import load_hypotheses
+from dprepro.published.hypotheses import load_held_out, load_hypotheses
 from dprepro.report.judge.forensics import Column, columns_of
-from dprepro.report.read.results import read_results
+from dprepro.report.judge.held_out import judge_held_out
+from dprepro.report.read.results import Results, read_results
 from dprepro.report.write.forensics import markdown_columns
+from dprepro.report.write.held_out import markdown_held_out
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "forensics.md"
+HELD_OUT = "held-out"
 BEGIN, END = "<!-- begin: {} -->\n", "<!-- end: {} -->"
 
 
 def tables(method: str, results: Path = ROOT / "results") -> str:
-    """Return what `dprepro forensics --format markdown --method METHOD` prints."""
+    """Return what `dprepro forensics --format markdown --method METHOD` prints.
+
+    For `HELD_OUT`, what it prints with ``--held-out``.
+    """
+    if method == HELD_OUT:
+        measured = _measured(results)
+        documents = select_documents(None)
+        found = judge_held_out(load_held_out(), load_hypotheses(), documents, measured)
+        return markdown_held_out(found)
     return markdown_columns([c for c in _columns(results) if c.question.method == method])
 
 
 @cache  # reading all journals takes seconds
+def _measured(results: Path) -> Results:
+    return read_results(results)
+
+
+@cache
 def _columns(results: Path) -> list[Column]:
-    return columns_of(load_hypotheses(), select_documents(None), read_results(results))
+    return columns_of(load_hypotheses(), select_documents(None), _measured(results))
 
 
 def parts(text: str, method: str) -> tuple[str, str, str]:

@@ -1,5 +1,6 @@
 import math
 import shutil
+from collections import defaultdict
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,7 @@ from dprepro.published.document import (
     load_documents,
     select_documents,
 )
+from dprepro.published.hypotheses import load_hypotheses
 from dprepro.published.published import FOLDER, load_published
 
 DOCUMENTS = load_documents()
@@ -239,3 +241,56 @@ def test_a_multiple_has_the_spread_of_the_other_only_where_that_is_known(monkeyp
     for others in ([], [replace(count, mean=0.0)], [replace(count, std=None)]):
         monkeypatch.setattr(document_module, "load_published", lambda _, o=others: [share, *o])
         assert Document(**paper.model_dump()).spread_of(share) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("    selected_from: 39\n", "", "selected_from"),
+        ("    selected_from: 39\n", "    selected_from: 1\n", "selected_from"),
+        ("    selected_on: *dpboost\n", "", "selected_on"),
+        ("    selected_on: *wines\n", "    selected_on: []\n", "selected_on"),
+        (
+            "    selected_from: 39\n",
+            "    selected_from: 39\n    epsilons: [0.5]\n",
+            "epsilons",
+        ),
+        ("metrics: [auc, rmse]", "metrics: [auc, accuracy]", "no printed cell has 'accuracy'"),
+        (
+            "    methods: dpboost-2021\n    selected_from: 46",
+            "    methods: dpboost\n    selected_from: 46",
+            "no printed cell has 'dpboost'",
+        ),
+        (
+            "    datasets: telco\n    methods: dpboost-2021\n",
+            "    datasets: [telco, adult]\n    methods: dpboost-2021\n",
+            "two entries hold .*adult, dpboost-2021",
+        ),
+    ],
+)
+def test_a_wrong_choice_is_refused(tmp_path, old, new, message):
+    """A choice says from how many settings, on which printed cells, and is one for columns."""
+    text = (FOLDER / "dp_ebm_2021.yaml").read_text()
+    assert old in text
+    (tmp_path / "dp_ebm_2021.yaml").write_text(text.replace(old, new))
+    with pytest.raises(DpreproError, match=message):
+        load_documents(tmp_path)
+
+
+def test_choices_count_at_least_the_hypotheses_that_were_tried():
+    tried = defaultdict(set)
+    for question in load_hypotheses():
+        for dataset in question.datasets:
+            place = (question.paper, question.table, dataset, question.method)
+            own = [h for h in question.tried if "other splits" not in h.label]
+            tried[place] |= {(h.label, h.dataset) for h in own}
+    counted = 0
+    for document in DOCUMENTS.values():
+        for cell in document.cells():
+            choice = document.choice_of(cell)
+            known = tried[document.paper, cell.table, cell.dataset, cell.method]
+            # The sizes of LightGBM and EBM were tried, but their defaults are what is judged.
+            if choice and choice.what != "the rows":
+                counted += bool(known)
+                assert choice.selected_from >= len(known), cell
+    assert counted > 100

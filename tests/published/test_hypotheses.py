@@ -5,7 +5,13 @@ import yaml
 
 from dprepro.errors import DpreproError
 from dprepro.published.document import load_documents
-from dprepro.published.hypotheses import HYPOTHESES_FILE, Question, load_hypotheses
+from dprepro.published.hypotheses import (
+    HYPOTHESES_FILE,
+    HeldOut,
+    Question,
+    load_held_out,
+    load_hypotheses,
+)
 
 ENTRY = {
     "paper": "dp-ebm-2021",
@@ -89,3 +95,38 @@ def test_every_key_is_needed(tmp_path, key):
 )
 def test_a_question_is_about_its_own_columns(place, is_asked):
     assert Question(**ENTRY).asks_about(*place) is is_asked
+
+
+HELD_OUT = {
+    "paper": "dp-ebm-2021",
+    "method": "dpboost-2021",
+    "chosen_on": {"table": "2", "datasets": ["adult", "telco"]},
+}
+
+
+def held_out(folder: Path, **changes) -> list[HeldOut]:
+    path = folder / "hypotheses.yaml"
+    path.write_text(yaml.safe_dump({"questions": [], "held_out": [{**HELD_OUT, **changes}]}))
+    return load_held_out(path)
+
+
+def test_the_settings_of_dp_ebm_are_chosen_in_auroc_and_judged_in_rmse():
+    gdp = next(e for e in load_held_out() if e.method == "dp-ebm-gdp-2021")
+    assert (gdp.chosen_on.table, gdp.judged_on.table) == ("2", "3")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": "dpbost"}, "held_out 1: methods: no printed cell has 'dpbost'"),
+        ({"chosen_on": {"table": "2", "datasets": ["adult"]}}, "leave one dataset out takes two"),
+        ({"chosen_on": {"table": "2", "datasets": ["adult", "pol"]}}, "not printed together"),
+        ({"judged_on": {"table": "3", "datasets": ["adult"]}}, "not printed together"),
+        ({"judged_on": {"table": "3", "datasets": []}}, "datasets"),
+        ({"epsilons": [1]}, "epsilons"),
+    ],
+)
+def test_wrong_entries_of_what_is_held_out_are_refused(tmp_path, change, message):
+    assert held_out(tmp_path)[0].judged_on is None
+    with pytest.raises(DpreproError, match=message):
+        held_out(tmp_path, **change)

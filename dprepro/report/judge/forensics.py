@@ -11,7 +11,7 @@ from dprepro.published.document import Document
 from dprepro.published.hypotheses import Hypothesis, Question
 from dprepro.published.published import PublishedCell
 from dprepro.report.judge.answers import follows, keeps_to
-from dprepro.report.judge.statistics import Sample, compare
+from dprepro.report.judge.statistics import Comparison, Sample, compare
 from dprepro.report.judge.verdicts import printed_sample
 from dprepro.report.read.metrics import METRICS
 from dprepro.report.read.results import ResultCell, Results
@@ -77,13 +77,21 @@ def distance(cell: PublishedCell, document: Document, result: ResultCell) -> Dis
 
     z is that of `dprepro.report.judge.statistics.compare`.
     """
-    mean, sd = result.mean(cell.metric), result.sd(cell.metric)
-    splits = result.splits(cell.metric)
-    margin = METRICS[cell.metric].margin.width(cell)
-    found = compare(Sample(mean, sd, splits), printed_sample(cell, document), margin)
-    if found is None or sd is None:
+    found = compared(cell, document, result)
+    if found is None:
         return None
-    return Distance(cell, mean, sd, splits, found.z)
+    mean, sd = result.mean(cell.metric), result.sd(cell.metric)
+    return Distance(cell, mean, sd or 0.0, result.splits(cell.metric), found.z)
+
+
+def compared(cell: PublishedCell, document: Document, result: ResultCell) -> Comparison | None:
+    """Return the comparison that `distance` is a part of."""
+    mean, sd = result.mean(cell.metric), result.sd(cell.metric)
+    if sd is None:
+        return None
+    margin = METRICS[cell.metric].margin.width(cell)
+    sample = Sample(mean, sd, result.splits(cell.metric))
+    return compare(sample, printed_sample(cell, document), margin)
 
 
 def columns_of(
@@ -99,32 +107,55 @@ def columns_of(
     ]
 
 
-def _column(question: Question, document: Document, dataset: str, results: Results) -> Column:
-    metric = document.tables[question.table].metric
-    printed = sorted(
-        (
-            cell
-            for cell in document.cells()
-            if (cell.table, cell.dataset) == (question.table, dataset)
-            and (cell.method, cell.metric) == (question.method, metric)
-        ),
-        key=lambda cell: cell.epsilon,
+def printed_column(
+    document: Document, table: str, dataset: str, method: str
+) -> tuple[PublishedCell, ...]:
+    """Return the cells of a printed column in the table's first metric, by epsilon."""
+    metric = document.tables[table].metric
+    cells = (
+        cell
+        for cell in document.cells()
+        if (cell.table, cell.dataset) == (table, dataset)
+        and (cell.method, cell.metric) == (method, metric)
     )
+    return tuple(sorted(cells, key=lambda cell: cell.epsilon))
+
+
+def _column(question: Question, document: Document, dataset: str, results: Results) -> Column:
+    printed = printed_column(document, question.table, dataset, question.method)
     trials = [
-        Trial(
-            hypothesis,
-            dataset,
-            tuple(_distance(cell, document, hypothesis, results) for cell in printed),
-        )
-        for hypothesis in question.tried
+        trial_of(hypothesis, dataset, printed, document, results) for hypothesis in question.tried
     ]
     trials.sort(key=lambda t: math.inf if t.sum_of_squares is None else t.sum_of_squares)
-    return Column(question, dataset, tuple(printed), tuple(trials))
+    return Column(question, dataset, printed, tuple(trials))
 
 
-def _distance(
+def trial_of(
+    hypothesis: Hypothesis,
+    dataset: str,
+    printed: Sequence[PublishedCell],
+    document: Document,
+    results: Results,
+) -> Trial:
+    """Return how far the results of a hypothesis lie from the printed cells of a dataset."""
+    found = [result_of(cell, document, hypothesis, results) for cell in printed]
+    distances = (
+        distance(cell, document, result) if result else None
+        for cell, result in zip(printed, found, strict=True)
+    )
+    return Trial(hypothesis, dataset, tuple(distances))
+
+
+def result_of(
     cell: PublishedCell, document: Document, hypothesis: Hypothesis, results: Results
-) -> Distance | None:
+) -> ResultCell | None:
+    """Return the result of a hypothesis at a printed cell; None where it was not run.
+
+    Raises
+    ------
+    DpreproError
+        If there are several with different settings.
+    """
     protocol = document.protocol_of(cell.table, cell.dataset)
     dataset = hypothesis.dataset or cell.dataset
     found = [
@@ -141,4 +172,4 @@ def _distance(
             f"{dataset}, {hypothesis.label}: {len(found)} results with different settings, in "
             f"{journals}; give each a label of its own in its config"
         )
-    return distance(cell, document, found[0]) if found else None
+    return found[0] if found else None
