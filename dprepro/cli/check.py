@@ -15,6 +15,7 @@ from dprepro.cli.journals import (
     Paper,
     ResultsFolder,
     read,
+    read_held_out,
 )
 from dprepro.cli.patience import Waiting
 from dprepro.errors import DpreproError
@@ -137,7 +138,10 @@ def check(
         explained, explained_claims = load_deviations(reviewed), load_claim_deviations(reviewed)
         found = read(results, config)
         waiting.step("comparing the results with printed numbers and claims")
-        report = check_documents(documents, found, explained, widths, min_splits, explained_claims)
+        held_out = [] if config else read_held_out(results, found, documents)
+        report = check_documents(
+            documents, found, explained, widths, min_splits, explained_claims, held_out=held_out
+        )
     wanted = Selector(datasets=dataset or None, methods=method or None)
     left_out = None
     if dataset or method:

@@ -12,6 +12,8 @@ import typer
 from dprepro.cli.streams import say
 
 if TYPE_CHECKING:
+    from dprepro.published.document import Document
+    from dprepro.report.judge.held_out import Judgement
     from dprepro.report.read.plans import JournalPlan
     from dprepro.report.read.results import Results
 
@@ -155,6 +157,27 @@ def shown_journals(folder: Path, configs: Sequence[str] | None = None) -> list[s
 
     paths = journal_paths(folder, configs) if configs else usual_journals(folder)
     return [path.stem for path in paths]
+
+
+def read_held_out(folder: Path, found: Results, documents: Sequence[Document]) -> list[Judgement]:
+    """Judge the settings that were chosen by looking at printed numbers where they were not chosen.
+
+    Parameters
+    ----------
+    found
+        What `read` found in `folder`. The journals of hypotheses are read besides.
+    """
+    from dprepro.published.hypotheses import load_held_out, load_hypotheses
+    from dprepro.report.judge.held_out import judge_held_out
+    from dprepro.report.read.results import journal_paths, read_results
+
+    own = [document for document in documents if document.chosen]
+    others = [path.stem for path in journal_paths(folder) if path.stem not in found.journals]
+    if not own:
+        return []
+    if others:
+        found = found.joined(read_results(folder, others, assumed_plan))
+    return judge_held_out(load_held_out(), load_hypotheses(), own, found)
 
 
 def assumed_plan(name: str) -> JournalPlan | None:

@@ -16,6 +16,7 @@ from dprepro.cli.journals import (
     Shipped,
     method_titles,
     read,
+    read_held_out,
 )
 from dprepro.cli.patience import Patience
 from dprepro.cli.private import warn
@@ -78,13 +79,18 @@ def report(
             titles=method_titles(),
         )
         explained, claims = load_deviations(), load_claim_deviations()
-        judged = check_documents(documents, found, explained, widths, claim_deviations=claims)
+        held_out = [] if config else read_held_out(results, found, documents)
+        judged = check_documents(
+            documents, found, explained, widths, claim_deviations=claims, held_out=held_out
+        )
         if paper is None:
             # A page about somebody's own results does not list what no run of theirs answers to.
             answered = {cell.published.paper for cell in judged.verdicts if cell.result is not None}
             if len(answered) < len(documents):
                 documents = [d for d in documents if d.paper in answered]
-                judged = check_documents(documents, found, explained, widths, None, claims)
+                judged = check_documents(
+                    documents, found, explained, widths, None, claims, held_out=held_out
+                )
                 tables = [table for table in tables if table.paper in (None, "", *answered)]
         patience.step("reading the ledgers and machines of the runs")
         runs, audits = runs_of(found), read_audits(results)

@@ -33,10 +33,12 @@ class Reviewed(Strict):
 
 
 class Deviation(Selector, Reviewed):
-    """Cells that are known to be better or worse than printed, and why.
+    """Cells that are known to differ from print, and why.
 
-    Tables, datasets, methods and epsilons must all be named, so that an entry explains no more than
-    its reviewer saw. `metrics` is for tables that print several.
+    `expected` is their verdict. Of an inconclusive cell other evidence shows the difference: a
+    known difference of settings, or a sharper test. Tables, datasets, methods and epsilons must all
+    be named, so that an entry explains no more than its reviewer saw. `metrics` is for tables that
+    print several.
     """
 
     paper: str
@@ -44,7 +46,7 @@ class Deviation(Selector, Reviewed):
     datasets: Names
     methods: Names
     epsilons: Numbers
-    expected: Literal["better", "worse"]
+    expected: Literal["better", "worse", "inconclusive"]
 
 
 class ClaimDeviation(Reviewed):

@@ -7,12 +7,13 @@ from typer.testing import CliRunner
 
 from dprepro import resources
 from dprepro.cli import app
-from dprepro.cli.journals import method_titles, read
+from dprepro.cli.journals import method_titles, read, read_held_out
 from dprepro.config import load_config
 from dprepro.errors import DpreproError
 from dprepro.experiment.plan import plan
 from dprepro.experiment.record import Record
 from dprepro.methods import registry
+from dprepro.published.document import load_documents
 from dprepro.report.draw.curves import build_panels
 from dprepro.report.layout.tables import build_tables
 from tests.report.journals import records, spread, write
@@ -158,3 +159,27 @@ def test_the_mark_is_never_cut_off_beside_a_curve(shipped):
 def test_the_folder_of_the_shipped_runs_itself_has_nothing_beside_it(shipped):
     come_with = resources.builtin("results")
     assert read(come_with, None, shipped=True).journals == ("adult", "telco")
+
+
+def test_what_was_chosen_is_judged_with_the_journals_of_hypotheses_besides(tmp_path):
+    documents = load_documents()
+    paper = documents["dp-ebm-2021"]
+    for name, method, seed in (
+        ("mine", "dp-linear", 1),
+        ("forensics-splits-credit", "dp-linear", 2),
+    ):
+        lines = [
+            record
+            for c in paper.cells()
+            if (c.dataset, c.method) == ("wine-white", method)
+            for record in records(
+                spread(c.mean, c.std), f"{method} {seed}" if seed > 1 else method, c.epsilon,
+                "rmse", dataset="wine-white", method=method, seed=seed,
+            )
+        ]  # fmt: skip
+        write(tmp_path, name, lines)
+    found = read(tmp_path)
+    assert found.journals == ("mine",)
+    (judged,) = read_held_out(tmp_path, found, [paper])
+    assert (judged.place[2:], judged.seed) == (("wine-white", "dp-linear"), 2)
+    assert read_held_out(tmp_path, found, [documents["sbdt-2024"]]) == []

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from dprepro.published.claims import load_claims
 from dprepro.published.deviations import ClaimDeviation, Deviation, load_claim_deviations
-from dprepro.published.document import Document
+from dprepro.published.document import Choice, Document
 from dprepro.published.hypotheses import Question, load_hypotheses
 from dprepro.report.judge.claims import ClaimVerdict, Outcome, judge_claims
+from dprepro.report.judge.held_out import Judgement, Place, column_of, fitted
 from dprepro.report.judge.omnibus import ColumnState, ColumnVerdict, Omnibus, columns, omnibus
 from dprepro.report.judge.verdicts import CellVerdict, Verdict, judge_cells
 from dprepro.report.read.metrics import Margin
@@ -50,6 +51,10 @@ class CheckReport:
         Claims that the deviations file lists, but that hold.
     notes
         What the layouts say of the printed tables, slips above all, and of the pictures.
+    choices
+        The columns whose settings or rows were chosen by looking at printed numbers, and how.
+    held_out
+        The judgements on settings that were chosen without the cells that judge them.
     """
 
     verdicts: Sequence[CellVerdict]
@@ -61,6 +66,8 @@ class CheckReport:
     claims: Sequence[ClaimVerdict] = ()
     stale_claims: Sequence[ClaimVerdict] = ()
     notes: Sequence[str] = ()
+    choices: Mapping[Place, Choice] = field(default_factory=dict)
+    held_out: Sequence[Judgement] = ()
 
     def of_paper(self, paper: str) -> CheckReport:
         """Return the part on one document."""
@@ -86,6 +93,30 @@ class CheckReport:
         found = Counter(cell.verdict for cell in self.verdicts)
         return {verdict: found[verdict] for verdict in Verdict}
 
+    def split_by_choice(self) -> Iterator[tuple[bool, CheckReport]]:
+        """Yield the cells of columns that were chosen, and then the others, where there are any."""
+        for is_chosen in (True, False):
+            own = [
+                cell
+                for cell in self.verdicts
+                if (column_of(cell.published) in self.choices) is is_chosen
+            ]
+            if own:
+                yield is_chosen, replace(self, verdicts=own)
+
+    @property
+    def fitted(self) -> list[Place]:
+        """The columns whose settings fail where they were not chosen, though they agree here.
+
+        A column of which every cell is a deviation agrees nowhere.
+        """
+        agree = {
+            column_of(cell.published)
+            for cell in self.verdicts
+            if cell.verdict.is_final and not cell.verdict.is_deviation
+        }
+        return [place for place in fitted(self.held_out) if place in agree]
+
     @property
     def omnibus(self) -> Omnibus | None:
         """What all judged cells say together; None where there are none."""
@@ -109,7 +140,14 @@ class CheckReport:
     @property
     def explained(self) -> list[CellVerdict]:
         """Deviations with a reviewed entry: `understood` and `unknown` together."""
-        return [cell for cell in self.verdicts if cell.explanation is not None]
+        return [c for c in self.verdicts if c.explanation is not None and c.verdict.is_deviation]
+
+    @property
+    def known(self) -> list[CellVerdict]:
+        """Cells that show no difference here, although one is known by other evidence."""
+        return [
+            c for c in self.verdicts if c.explanation is not None and not c.verdict.is_deviation
+        ]
 
     @property
     def understood(self) -> list[CellVerdict]:
@@ -175,12 +213,14 @@ def check_documents(
     min_splits: int | None = None,
     claim_deviations: Sequence[ClaimDeviation] | None = None,
     questions: Sequence[Question] | None = None,
+    held_out: Sequence[Judgement] = (),
 ) -> CheckReport:
     """Judge every printed cell and claim of `documents`; match deviations with explanations.
 
     Parameters are those of `dprepro.report.judge.verdicts.judge_cells`. `claim_deviations` are by
     default those of the reviewed file: some claims do not hold whatever the results are.
-    `questions` are the hypotheses that were tested, by default all.
+    `questions` are the hypotheses that were tested, by default all; `held_out` are the judgements
+    of `dprepro.report.judge.held_out.judge_held_out`.
     """
     questions = load_hypotheses() if questions is None else questions
     if claim_deviations is None:
@@ -190,17 +230,21 @@ def check_documents(
     whole: list[ColumnVerdict] = []
     claims: list[ClaimVerdict] = []
     notes: list[str] = []
+    choices: dict[Place, Choice] = {}
     for document in documents:
         notes += document.notes
+        for cell in document.cells():
+            if choice := document.choice_of(cell):
+                choices[column_of(cell)] = choice
         judged = judge_cells(document, results, margins, min_splits=min_splits)
         whole += columns(document, judged)
         claimed = load_claims().get(document.paper, [])
         asked = dict.fromkeys(c for claim in claimed for c in claim.unprinted(document.paper))
         unprinted = judge_cells(document, results, margins, asked, min_splits)
         claims += judge_claims(document.paper, claimed, judged, margins, unprinted)
-        for cell in judged:
+        for verdict in judged:
             entries = [d for d in deviations if d.paper == document.paper]
-            explained, idle = _explain(cell, entries)
+            explained, idle = _explain(verdict, entries)
             verdicts.append(explained)
             stale.extend(idle)
     reasons = {(d.paper, d.claim): d for d in claim_deviations}
@@ -221,6 +265,8 @@ def check_documents(
         [_explain_claim(claim, reasons) for claim in claims],
         [c for c in claims if c.outcome is Outcome.HOLDS and (c.paper, c.claim.name) in reasons],
         notes,
+        choices,
+        held_out,
     )
 
 

@@ -20,6 +20,11 @@ Place = tuple[str, str, str, str]
 """Document, table, dataset and method of a printed column."""
 
 
+def column_of(cell: PublishedCell) -> Place:
+    """Return the column of a printed cell."""
+    return cell.paper, cell.table, cell.dataset, cell.method
+
+
 @dataclass(frozen=True)
 class Judgement:
     """A printed column that judges a setting which was chosen without it, or on other splits.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.published.document import Column, Document, TableLayout
+from dprepro.published.published import PublishedCell
 from dprepro.report.judge.answers import printed_places, stands_in
 from dprepro.report.judge.clash import clash_notes
 from dprepro.report.judge.verdicts import judge_cells
@@ -143,6 +144,9 @@ class _Builder:
             if dataset in datasets
         )
         notes = _notes(document.paper, name, layout, columns, groups)
+        if self.widths:
+            labels = {cell.task.label for cell in cells}
+            notes += _chosen(document, [c for c in of_table if c.method in labels])
         return ResultTable(
             layout.title, view.metric, tuple(columns), groups, document.paper, name, notes
         )
@@ -156,6 +160,22 @@ def _notes(
     ours = f"Table {name} of {paper} does not print: {', '.join(headed)}."
     clashes = [clash for group in groups for clash in group.clashes]
     return (*layout.notes, *([ours] if headed else []), *clash_notes(clashes))
+
+
+def _chosen(document: Document, cells: Sequence[PublishedCell]) -> tuple[str, ...]:
+    """Say which columns were chosen by looking at printed numbers; nothing if none was."""
+    found: dict[str, set[int]] = {}
+    for cell in cells:
+        if choice := document.choice_of(cell):
+            found.setdefault(cell.method, set()).add(choice.selected_from)
+    spans = {method: sorted({min(own), max(own)}) for method, own in found.items()}
+    said = ", ".join(f"{m} (of {' to '.join(map(str, span))})" for m, span in spans.items())
+    if not said:
+        return ()
+    return (
+        f"Settings or rows chosen by looking at printed numbers, of so many: {said}. They agree "
+        "more easily: `dprepro forensics --held-out`.",
+    )
 
 
 def _numbered(tables: Iterable[tuple[str, str]]) -> list[str]:

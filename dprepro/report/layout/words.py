@@ -10,6 +10,7 @@ from dprepro.privacy.standing import AuthorsWord
 from dprepro.privacy.units import whose_epsilon
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.judge.check import CheckReport
+from dprepro.report.judge.held_out import Judgement
 from dprepro.report.judge.omnibus import FAR, Omnibus
 from dprepro.report.judge.power import LimitedBy
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
@@ -168,6 +169,35 @@ def causes_in_words(report: CheckReport) -> str:
     return f"{total} deviation{'s' if total > 1 else ''}: {parts}" if total else ""
 
 
+CHOSEN, NOT_CHOSEN = "chosen", "not chosen"
+"""Whether the settings or rows of a column were chosen by looking at printed numbers."""
+FITTED = "fitted, not reproduced"
+"""Said of a column that agrees with print only where its settings were chosen."""
+
+
+def fitted_in_words(report: CheckReport) -> list[str]:
+    """Say of which columns the settings fail where they were not chosen; nothing if of none."""
+    datasets: dict[str, list[str]] = {}
+    for _, _, dataset, method in report.fitted:
+        datasets.setdefault(method, []).append(dataset)
+    found = "; ".join(f"{method} on {', '.join(own)}" for method, own in datasets.items())
+    return [f"{FITTED.capitalize()}: {found}"] if found else []
+
+
+def choice_rows(report: CheckReport) -> list[tuple[str, str, dict[Verdict, int]]]:
+    """Return document, `CHOSEN` or `NOT_CHOSEN`, and the counts of all verdicts."""
+    return [
+        (paper, CHOSEN if is_chosen else NOT_CHOSEN, own.counts)
+        for paper in report.papers
+        for is_chosen, own in report.of_paper(paper).split_by_choice()
+    ]
+
+
+def outcome_in_words(found: Judgement) -> str:
+    """Say whether a setting failed where it was not chosen."""
+    return "fails" if found.fails else "not refuted"
+
+
 def together_in_words(report: CheckReport) -> list[str]:
     """Say what the judged cells of a report say together; nothing where none was judged."""
     found = report.omnibus
@@ -178,6 +208,7 @@ def together_in_words(report: CheckReport) -> list[str]:
         f"{found.cells} if nothing differs (p {p_in_words(found.p_value)}); "
         f"|z| > {FAR:g} in {found.far}",
         *_without_deviations(report, found),
+        *fitted_in_words(report),
         *filter(None, [undecided_in_words(report.verdicts).capitalize()]),
     ]
 

@@ -15,7 +15,7 @@ from dprepro.report.layout.pictures import FigureGroup, PageFigure
 from dprepro.report.layout.view import ResultTable
 from dprepro.report.layout.words import causes_in_words, judged_in_words, together_in_words
 from dprepro.report.page.cells import UNPRINTED, cell_sheet
-from dprepro.report.page.columns import column_sheet
+from dprepro.report.page.columns import choice_sheet, column_sheet, held_out_sheet
 from dprepro.report.page.deviations import (
     Reason,
     differing_sheet,
@@ -121,6 +121,8 @@ class Page:
     numbers: Mapping[tuple[str, int], int]
     overview: PageFigure | None
     columns: Sheet
+    choices_made: Sheet
+    held_out: Sheet
     figures: Sequence[FigureGroup]
     claims: Sheet
     deviations: Sequence[Reason]
@@ -177,7 +179,9 @@ def build_page(sources: Sources) -> Page:
         packed=pack([cells, own_runs, times], sources.figures, origins_of(runs.runs)),
         numbers=row_numbers(sources.tables, cells.rows),
         overview=sources.overview,
-        columns=column_sheet(report.columns),
+        columns=column_sheet(report),
+        choices_made=choice_sheet(report),
+        held_out=held_out_sheet(report.held_out),
         figures=sources.figures,
         claims=claim_sheet(report.claims),
         deviations=reasons_of(report),

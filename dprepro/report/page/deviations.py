@@ -52,9 +52,12 @@ class Reason:
 
 
 def reasons_of(report: CheckReport) -> list[Reason]:
-    """Return the deviations by reason: without one first, then of unknown cause, then explained."""
+    """Return the deviations by reason: without one first, then of unknown cause, then explained.
+
+    Last come cells that are inconclusive here, and known to differ by other evidence.
+    """
     by_reason: dict[str | None, list[CellVerdict]] = {}
-    for cell in [*report.unexplained, *report.unknown, *report.understood]:
+    for cell in [*report.unexplained, *report.unknown, *report.understood, *report.known]:
         by_reason.setdefault(cell.explanation, []).append(cell)
     return [
         _reason(f"deviation-{number}", text, cells)
@@ -63,9 +66,10 @@ def reasons_of(report: CheckReport) -> list[Reason]:
 
 
 def explained_by(report: CheckReport) -> dict[PublishedCell, str]:
-    """Return the name of the `Reason` of each cell that deviates."""
+    """Return the name of the `Reason` of each cell that deviates, or is known to differ."""
     names: dict[str | None, str] = {r.text: r.name for r in reasons_of(report)}
-    return {c.published: names[c.explanation] for c in report.verdicts if c.verdict.is_deviation}
+    found = [*report.unexplained, *report.explained, *report.known]
+    return {cell.published: names[cell.explanation] for cell in found}
 
 
 def _reason(name: str, text: str | None, cells: Sequence[CellVerdict]) -> Reason:
@@ -80,6 +84,8 @@ def cause_of(cell: CellVerdict) -> str:
     """Say what is known of the cause of a deviation."""
     if cell.is_unexplained:
         return "Not reviewed yet"
+    if not cell.verdict.is_deviation:
+        return "Inconclusive here, and known to differ by other evidence"
     return "Cause unknown" if cell.is_unknown else "Explained"
 
 

@@ -70,6 +70,10 @@ class Results:
         """Return the results of one of `journals` alone, as if no other had been read."""
         return assemble([found for found in self.held if found.name == journal])
 
+    def joined(self, others: Results) -> Results:
+        """Return these results and those of other journals, as if all had been read together."""
+        return _assemble([*self.held, *others.held])
+
     def of_datasets(self, names: Sequence[str]) -> Results:
         """Return the results of the data of these names, as the card has them or as told apart.
 

@@ -11,6 +11,7 @@ from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.judge.again import Again
 from dprepro.report.judge.check import CheckReport, Stale
 from dprepro.report.judge.claims import ClaimVerdict
+from dprepro.report.judge.held_out import column_of
 from dprepro.report.judge.omnibus import ColumnVerdict
 from dprepro.report.judge.part import LeftOut
 from dprepro.report.judge.rerun import RerunReport
@@ -29,6 +30,7 @@ from dprepro.report.read.cell import TUNED_NOTE
 from dprepro.report.read.metrics import METRICS
 from dprepro.report.write.blocks import FEW_CELLS, render_blocks
 from dprepro.report.write.claims import render_claims
+from dprepro.report.write.held_out import render_choices
 from dprepro.report.write.tables import STYLES
 from dprepro.stacked import StackedColumn
 from dprepro.terminal import Renderable, below, counted, stacked_table
@@ -54,6 +56,8 @@ def render_check(
     symbols = ", ".join(f"{verdict.symbol} {verdict.value}" for verdict in Verdict)
     parts: list[Renderable] = [_outcome(report, require_all)]
     parts += [_counts(paper, report.of_paper(paper)) for paper in report.papers]
+    if any(cell.result and column_of(cell.published) in report.choices for cell in report.verdicts):
+        parts += ["", render_choices(report)]
     if report.unexplained:
         parts.append(_deviations("Deviations without an explanation", report.unexplained))
     parts += ["", *_verdict_maps(report.verdicts), Text(symbols, style="dim"), _margins(report)]
@@ -62,6 +66,7 @@ def render_check(
     for title, cells in (
         ("Explained deviations", report.understood),
         ("Reviewed deviations, cause unknown", report.unknown),
+        ("Inconclusive here, and known to differ by other evidence", report.known),
     ):
         if cells:
             parts.append(_deviations(title, cells))

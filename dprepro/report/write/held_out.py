@@ -7,8 +7,10 @@ from typing import Any
 
 from rich.text import Text
 
+from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.held_out import Judgement
-from dprepro.report.layout.words import p_in_words
+from dprepro.report.judge.verdicts import Verdict
+from dprepro.report.layout.words import CHOSEN, choice_rows, outcome_in_words, p_in_words
 from dprepro.stacked import StackedColumn
 from dprepro.terminal import Renderable, below, indented, stacked_table
 from dprepro.text import markdown
@@ -23,6 +25,39 @@ _LEGEND = (
     "5 % for each column: p allows for their correlation. One that does not fail is not refuted; "
     "with large standard errors that says little."
 )
+
+
+def render_choices(report: CheckReport) -> Renderable:
+    """Return the verdicts of each document, on columns that were chosen and on the others apart."""
+    rows = choice_rows(report)
+    verdicts = [verdict for verdict in Verdict if any(counts[verdict] for *_, counts in rows)]
+    numbers = {"Cells": [f"{sum(counts.values())}" for *_, counts in rows]} | {
+        verdict.value: [f"{counts[verdict] or ''}" for *_, counts in rows] for verdict in verdicts
+    }
+    columns = [
+        StackedColumn("Document", [paper for paper, _, _ in rows]),
+        StackedColumn("Settings", [settings for _, settings, _ in rows]),
+        *(StackedColumn(head, [(Text(n),) for n in own]) for head, own in numbers.items()),
+    ]
+    return below(
+        stacked_table("Cells by whether their settings were chosen", columns, 2, is_tight=True),
+        Text(f"{CHOSEN}: settings or rows were chosen by looking at printed numbers.", style="dim"),
+    )
+
+
+def markdown_choices(report: CheckReport) -> str:
+    """Return the table of `render_choices` in Markdown."""
+    rows = choice_rows(report)
+    verdicts = [verdict for verdict in Verdict if any(counts[verdict] for *_, counts in rows)]
+    lines = [
+        ["Document", "Settings", "Cells", *(verdict.value for verdict in verdicts)],
+        ["---", "---", *["---:"] * (len(verdicts) + 1)],
+        *(
+            [paper, settings, f"{sum(counts.values())}", *(f"{counts[v]}" for v in verdicts)]
+            for paper, settings, counts in rows
+        ),
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
 def render_held_out(judgements: Sequence[Judgement]) -> Renderable:
@@ -79,13 +114,8 @@ def _fields(found: Judgement) -> dict[str, str]:
         "Sum of z^2": f"{found.sum_of_squares:.1f}",
         "Cells": f"{found.together.cells}",
         "p": p_in_words(found.together.p_value),
-        "Outcome": outcome(found),
+        "Outcome": outcome_in_words(found),
     }
-
-
-def outcome(found: Judgement) -> str:
-    """Say whether a setting failed where it was not chosen."""
-    return "fails" if found.fails else "not refuted"
 
 
 def markdown_held_out(judgements: Sequence[Judgement]) -> str:

@@ -10,16 +10,19 @@ from typing import Any
 from dprepro.report.judge.again import Again
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.claims import ClaimVerdict
+from dprepro.report.judge.held_out import column_of
 from dprepro.report.judge.omnibus import Omnibus
 from dprepro.report.judge.recorded import COLUMNS, in_text
 from dprepro.report.judge.rerun import RerunReport
 from dprepro.report.judge.verdicts import CellVerdict
 from dprepro.report.layout.view import Entry, Group, ResultTable
-from dprepro.report.layout.words import Style
+from dprepro.report.layout.words import Style, choice_rows
 from dprepro.report.read.results import ResultCell
+from dprepro.report.write.held_out import json_held_out
 from dprepro.text import csv_table, json_text
 
 FlatRow = dict[str, Any]
+_COLUMN = ("paper", "table", "dataset", "method")
 
 
 def table_rows(tables: Iterable[ResultTable], compare: bool) -> Iterator[FlatRow]:
@@ -108,7 +111,15 @@ def check_json(report: CheckReport, require_all: bool = False) -> dict[str, Any]
         "cause_unknown": [str(cell.published) for cell in report.unknown],
         "margins": {metric: asdict(width) for metric, width in report.margins.items()},
         "documents": _together(report),
-        "cells": [verdict_row(cell) for cell in report.verdicts],
+        "cells": [verdict_row(cell) | _chosen(cell, report) for cell in report.verdicts],
+        "known": [str(cell.published) for cell in report.known],
+        "choices": [
+            {"paper": paper, "settings": settings}
+            | {verdict.value: count for verdict, count in counts.items()}
+            for paper, settings, counts in choice_rows(report)
+        ],
+        "fitted": [dict(zip(_COLUMN, place, strict=True)) for place in report.fitted],
+        "held_out": json_held_out(report.held_out),
         "unverified": [str(cell.published) for cell in report.unverified],
         "tuned": [str(cell.published) for cell in report.tuned],
         "untested_columns": [str(column) for column in report.untested],
@@ -212,6 +223,11 @@ def _judged(cell: CellVerdict | None) -> FlatRow:
         "note": cell.note if cell else None,
         "explanation": cell.explanation if cell else None,
     }
+
+
+def _chosen(cell: CellVerdict, report: CheckReport) -> FlatRow:
+    choice = report.choices.get(column_of(cell.published))
+    return {"selected_from": choice.selected_from if choice else None}
 
 
 def _together(report: CheckReport) -> FlatRow:

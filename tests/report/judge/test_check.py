@@ -10,6 +10,8 @@ from dprepro.published.document import load_documents, select_documents
 from dprepro.published.hypotheses import Hypothesis, Question
 from dprepro.report.judge.check import check_documents
 from dprepro.report.judge.claims import Outcome
+from dprepro.report.judge.held_out import Judgement
+from dprepro.report.judge.omnibus import Omnibus
 from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.layout.claim_words import claim_notes
 from dprepro.report.read.metrics import Margin, margins
@@ -247,3 +249,32 @@ def test_a_claim_of_unknown_cause_is_told_from_one_that_is_known():
     (claim,) = [c for c in report.claims if c.claim.name == name]
     assert claim.is_unknown
     assert claim_notes(claim)[-1] == "Looked into, cause unknown: tried"
+
+
+def judgement(p_value, method="dp-ebm-gdp-2021", dataset="adult"):
+    together = Omnibus((1.0,), 0, p_value)
+    place = (PAPER.paper, "2", dataset, method)
+    return Judgement(place, method, 2, "3", ("pol",), None, 1.0, together, (25, 25))
+
+
+def test_cells_of_columns_that_were_chosen_are_counted_apart():
+    (is_chosen, chosen), (_, others) = outcome(GOOD, BAD).split_by_choice()
+    assert is_chosen
+    assert (len(chosen.verdicts), len(others.verdicts)) == (113, 71)
+    assert (chosen.counts[Verdict.WORSE], others.counts[Verdict.WORSE]) == (1, 0)
+    assert {cell.published.method for cell in others.verdicts} >= {"logistic", "dp-logistic"}
+    plain = PAPER.model_copy(update={"chosen": []})
+    report = check_documents([plain], Results(()), [], margins())
+    assert [chosen for chosen, _ in report.split_by_choice()] == [False]
+
+
+@pytest.mark.parametrize(
+    ("means", "p_value", "is_fitted"),
+    [((GOOD,), 0.01, True), ((GOOD,), 0.06, False), ((BAD,), 0.01, False), ((), 0.01, False)],
+)
+def test_a_column_that_fails_where_it_was_not_chosen_is_fitted(means, p_value, is_fitted):
+    """Only one that agrees here in some cell: what differs everywhere is no fit."""
+    report = outcome(*means, held_out=[judgement(p_value), judgement(0.01, dataset="telco")])
+    place = (PAPER.paper, "2", "adult", "dp-ebm-gdp-2021")
+    assert report.fitted == ([place] if is_fitted else [])
+    assert report.of_paper("another").fitted == []

@@ -356,3 +356,16 @@ def test_results_stand_in_the_table_that_their_config_answers_to():
 def test_a_lone_non_private_twin_gets_one_column():
     (group,) = only_table(measured(0.92, "ebm", math.inf)).groups
     assert [[entry.label for entry in row] for row in group.rows] == [["ebm"]]
+
+
+def test_a_compared_table_says_which_columns_were_chosen_by_looking_at_print():
+    boosted = measured(0.6, "dpboost-2021", delta=0.0)
+    note = (
+        "Settings or rows chosen by looking at printed numbers, of so many: dpboost-2021 (of 39), "
+        "dp-ebm-gdp-2021 (of 2). They agree more easily: `dprepro forensics --held-out`."
+    )
+    given = (boosted, measured(0.88), measured(0.47, "dp-logistic", delta=0.0))
+    assert note in only_table(*given, compare=True).notes
+    assert note not in only_table(*given).notes
+    plain = only_table(measured(0.47, "dp-logistic", delta=0.0), compare=True)
+    assert not any("chosen" in line for line in plain.notes)

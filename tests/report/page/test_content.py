@@ -12,6 +12,8 @@ from dprepro.published.published import load_published
 from dprepro.report.draw.page_figures import figure_groups
 from dprepro.report.judge.check import check_documents
 from dprepro.report.judge.claims import Outcome
+from dprepro.report.judge.held_out import Judgement
+from dprepro.report.judge.omnibus import Omnibus
 from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.layout.tables import build_tables
 from dprepro.report.page.cells import UNPRINTED
@@ -304,3 +306,31 @@ def test_a_cell_that_was_not_run_says_that_no_journal_has_it_unless_it_has_a_not
     found = build_page(replace(sources, report=replace(sources.report, verdicts=[*missing, noted])))
     why = {row.cells[-1].text for row in found.missing.rows}
     assert {"no journal holds a result for it", "skipped on purpose"} <= why
+
+
+def test_columns_say_from_how_many_settings_they_were_chosen(sources):
+    place = ("dp-ebm-2021", "2", "adult", "dp-ebm-gdp-2021")
+    judged = Judgement(
+        place, "m", 2, "3", ("pol", "elevators"), None, 9.0, Omnibus((3.0,), 0, 0.01), (25, 25)
+    )
+    other = replace(judged, chosen_in="", chosen_on=(), seed=2)
+    report = replace(sources.report, held_out=[judged, other])
+    page = build_page(replace(sources, report=report))
+    settings = {row.method: row.cells[-1] for row in page.columns.rows if row.dataset == "adult"}
+    assert settings["dp-ebm-gdp-2021"].text == "chosen from 2; fitted, not reproduced"
+    assert settings["dp-ebm-gdp-2021"].more == ("Chosen: the gaps that a random cut can fall into",)
+    assert [row.cells[4].text for row in page.held_out.rows] == [
+        "Table 3: pol, elevators; of 2", "other splits",
+    ]  # fmt: skip
+    assert {row.cells[-1].text for row in page.held_out.rows} == {"fails"}
+    assert "fitted, not reproduced" in render_page(page)
+
+
+def test_chosen_cells_are_counted_apart_from_the_others(page, sources):
+    heads = [head.title for head in page.choices_made.heads]
+    assert heads[:3] == ["Document", "Settings", "Cells"]
+    chosen, others = page.choices_made.rows
+    assert [row.cells[1].text for row in (chosen, others)] == ["chosen", "not chosen"]
+    for position, head in enumerate(heads[3:], start=3):
+        counts = [int(row.cells[position].text) for row in (chosen, others)]
+        assert sum(counts) == sources.report.counts[Verdict(head)]

@@ -237,3 +237,11 @@ def test_datasets_are_chosen_by_the_name_of_the_card_or_as_told_apart(tmp_path):
         assert {cell.dataset for cell in results.of_datasets(names).cells} == expected
     with pytest.raises(DpreproError, match=r"'telko' in the journals .* did you mean 'telco'"):
         results.of_datasets(["telco", "telko"])
+
+
+def test_results_of_other_journals_can_be_joined_as_if_read_together(tmp_path):
+    write(tmp_path, "one", records([0.1, 0.2]))
+    write(tmp_path, "two", [*records([0.3], label="another"), *records([0.1, 0.2])])
+    joined = read_results(tmp_path, ["one"]).joined(read_results(tmp_path, ["two"]))
+    assert joined == read_results(tmp_path)
+    assert joined.journals == ("one", "two")

@@ -8,6 +8,7 @@ from dprepro.published.deviations import Deviation
 from dprepro.published.document import load_documents
 from dprepro.report.judge.again import Again
 from dprepro.report.judge.check import CheckReport, check_documents
+from dprepro.report.judge.held_out import Judgement
 from dprepro.report.judge.omnibus import ColumnState, ColumnVerdict, Omnibus
 from dprepro.report.judge.rerun import compare_records
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
@@ -250,3 +251,23 @@ def test_of_several_verdicts_the_map_shows_what_needs_most_attention(verdicts, s
     cells = [CellVerdict(replace(printed, metric=f"m{k}"), v) for k, v in enumerate(verdicts)]
     ends = [x.split()[-1] for x in only(*cells).splitlines() if printed.method in x]
     assert [end for end in ends if end in {v.symbol for v in Verdict}] == [symbol.symbol]
+
+
+def test_chosen_and_other_cells_are_counted_apart():
+    lines = [
+        " ".join(line.split()) for line in shown(render_check(report(0.875, 0.95))).splitlines()
+    ]
+    start = lines.index("Cells by whether their settings were chosen")
+    rows = lines[start + 4 : start + 6]
+    assert rows[0].startswith("dp-ebm-2021 chosen 113 1 ")
+    assert rows[1].startswith("dp-ebm-2021 not chosen 71 ")
+    nothing = check_documents([PAPER], Results(()), [], margins())
+    assert "whether their settings were chosen" not in shown(render_check(nothing))
+
+
+def test_columns_that_fail_where_they_were_not_chosen_are_named():
+    place = ("dp-ebm-2021", "2", "adult", "dp-ebm-gdp-2021")
+    judged = Judgement(place, "m", 2, "3", ("pol",), None, 9.0, Omnibus((3.0,), 0, 0.01), (25, 25))
+    text = shown(render_check(replace(report(0.875), held_out=[judged])))
+    assert "Fitted, not reproduced: dp-ebm-gdp-2021 on adult" in text
+    assert "Fitted" not in shown(render_check(report(0.875)))

@@ -80,7 +80,14 @@ def test_a_check_is_strict_json_with_every_cell():
     assert (whole["passes"], whole["unexplained"]) == (False, 1)
     assert whole["margins"]["auc"] == {"absolute": 0.005, "relative": 0.0}
     assert {row["limited_by"] for row in whole["cells"]} <= {None, "our splits"}
-    assert whole["cells"][0] == json.loads(json.dumps(verdict_row(report.verdicts[0])))
+    first = {**verdict_row(report.verdicts[0]), "selected_from": 39}
+    assert whole["cells"][0] == json.loads(json.dumps(first))
+    chosen, others = whole["choices"]
+    assert [row["settings"] for row in whole["choices"]] == ["chosen", "not chosen"]
+    for verdict, count in whole["counts"].items():
+        assert chosen[verdict] + others[verdict] == count
+    assert {row["method"] for row in whole["cells"] if row["selected_from"] is None} >= {"logistic"}
+    assert (whole["fitted"], whole["held_out"], whole["known"]) == ([], [], [])
 
 
 def test_an_inconclusive_cell_says_what_limits_it():
