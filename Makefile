@@ -126,6 +126,7 @@ docs-others: install-dev | kernels
 
 docs-outputs: install-dev ## Write the outputs that the documents state anew
 	$(BIN)/python -m tests.docs.counts
+	$(BIN)/python -m tests.docs.forensics_tables
 	$(BIN)/python -m tests.docs.formats
 	$(BIN)/python -m tests.docs.notebooks
 	$(BIN)/python -m tests.docs.outputs

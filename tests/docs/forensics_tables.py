@@ -5,30 +5,37 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from dprepro.cli.journals import read
+from dprepro.published.deviations import load_deviations
 from dprepro.published.document import select_documents
 from dprepro.published.hypotheses import load_held_out, load_hypotheses
+from dprepro.report.judge.check import check_documents
 from dprepro.report.judge.forensics import Column, columns_of
 from dprepro.report.judge.held_out import judge_held_out
+from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import Results, read_results
 from dprepro.report.write.forensics import markdown_columns
-from dprepro.report.write.held_out import markdown_held_out
+from dprepro.report.write.held_out import markdown_choices, markdown_held_out
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "forensics.md"
-HELD_OUT = "held-out"
+HELD_OUT, CHOICES = "held-out", "choices"
 BEGIN, END = "<!-- begin: {} -->\n", "<!-- end: {} -->"
 
 
 def tables(method: str, results: Path = ROOT / "results") -> str:
     """Return what `dprepro forensics --format markdown --method METHOD` prints.
 
-    For `HELD_OUT`, what it prints with ``--held-out``.
+    For `HELD_OUT`, what it prints with ``--held-out``; for `CHOICES`, the counts of a check.
     """
+    documents = select_documents(None)
     if method == HELD_OUT:
         measured = _measured(results)
-        documents = select_documents(None)
         found = judge_held_out(load_held_out(), load_hypotheses(), documents, measured)
         return markdown_held_out(found)
+    if method == CHOICES:
+        report = check_documents(documents, read(results), load_deviations(), margins())
+        return markdown_choices(report)
     return markdown_columns([c for c in _columns(results) if c.question.method == method])
 
 

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tests.docs.forensics_tables import PAGE, methods, parts, tables
+from tests.docs.forensics_tables import CHOICES, PAGE, methods, parts, tables
 from tests.docs.pages import ROOT
 
 
@@ -16,7 +16,7 @@ def test_the_page_has_tables_of_dpboost():
 def test_the_tables_are_those_of_the_journals(method):
     stated = parts(PAGE.read_text(), method)[1].strip()
     assert stated == tables(method).strip(), "python -m tests.docs.forensics_tables writes them"
-    assert stated.count("###") >= 1
+    assert stated.count("###") >= 1 or method == CHOICES
     assert "| - |" not in stated, "a hypothesis that was not run"
 
 

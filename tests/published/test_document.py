@@ -1,6 +1,6 @@
 import math
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 
 import pytest
@@ -294,3 +294,16 @@ def test_choices_count_at_least_the_hypotheses_that_were_tried():
                 counted += bool(known)
                 assert choice.selected_from >= len(known), cell
     assert counted > 100
+
+
+def test_the_columns_of_the_dp_ebm_paper_that_were_chosen():
+    """Three columns of seven datasets, and the white wines for the four others of Table 3."""
+    chosen = Counter(cell.method for cell in PAPER.cells() if PAPER.choice_of(cell))
+    assert chosen == {
+        "dpboost-2021": 35, "dp-ebm-gdp-2021": 35, "dp-ebm-classic-2021": 35,
+        "linear": 1, "dp-linear": 5, "lightgbm": 1, "ebm": 1,
+    }  # fmt: skip
+    wines = {
+        c.dataset for c in PAPER.cells() if PAPER.choice_of(c) and c.method in ("linear", "ebm")
+    }
+    assert wines == {"wine-white"}

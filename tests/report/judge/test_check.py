@@ -278,3 +278,16 @@ def test_a_column_that_fails_where_it_was_not_chosen_is_fitted(means, p_value, i
     place = (PAPER.paper, "2", "adult", "dp-ebm-gdp-2021")
     assert report.fitted == ([place] if is_fitted else [])
     assert report.of_paper("another").fitted == []
+
+
+def test_an_inconclusive_cell_may_be_known_to_differ_by_other_evidence():
+    near = 0.8705  # between the margin and what 25 splits tell
+    (cell,) = [c for c in outcome(near).verdicts if c.result]
+    assert cell.verdict is Verdict.INCONCLUSIVE
+    report = outcome(near, deviations=[explain("inconclusive")])
+    assert [c.explanation for c in report.known] == ["known"]
+    assert (report.explained, report.understood, report.unexplained) == ([], [], [])
+    assert report.passes()
+    stale = outcome(BAD, deviations=[explain("inconclusive")])
+    assert [s.entry.expected for s in stale.stale] == ["inconclusive"]
+    assert (stale.known, len(stale.unexplained)) == ([], 1)

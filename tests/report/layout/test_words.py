@@ -62,7 +62,7 @@ def test_the_legend_explains_only_what_is_there():
     assert "[n/m]" in partial
     assert "verdict" not in partial
     compared = legend(tables(COMPARE, [measured(0.883)]), COMPARE)
-    assert compared[-1] == (
+    assert compared[1] == (
         "In brackets the published value and the verdict: ≈ equivalent, · not run."
     )
     (paper,) = tables(PLAIN, [measured(0.883)])
