@@ -176,6 +176,7 @@ def test_a_cell_can_be_asked_for(tmp_path, explained):
         assert line in block
     assert "Cause           the formula asks for more noise" in block
     assert "dprepro forensics --dataset adult --method dp-ebm-gdp-2021" in block
+    assert "Chosen          from 2 settings, by printed numbers: the gaps" in block
     assert text.count("not run: adult") == 4
     assert "dp-ebm-2021, 5 cells: 1 worse, 4 not run" in text
 
@@ -237,3 +238,19 @@ def test_with_nothing_to_judge_nothing_is_shown(tmp_path):
     outcome = CliRunner().invoke(app, ["check", "--results", str(tmp_path / "results")])
     assert isinstance(outcome.exception, DpreproError)
     assert outcome.stdout == ""
+
+
+def test_an_inconclusive_cell_says_what_else_shows_a_difference(tmp_path, explained):
+    entries = yaml.safe_load(explained.read_text())
+    entries["deviations"][0]["expected"] = "inconclusive"
+    explained.write_text(yaml.safe_dump(entries))
+    given = (*journal(tmp_path, 0.8705), "--deviations", explained)
+    code, text = check(*given)
+    assert code == 0
+    part = text.split("Inconclusive here, and known to differ by other evidence")[1]
+    assert "adult dp-ebm-gdp-2021 0.5: the formula asks for more noise" in part
+    _, text = check(*given, "--dataset", "adult", "--method", "dp-ebm-gdp-2021")
+    assert "Differs         the formula asks for more noise" in text
+    found = json.loads(check(*given, "--format", "json")[1])
+    assert found["known"] == ["dp-ebm-2021 table 2: adult, dp-ebm-gdp-2021, epsilon 0.5"]
+    assert (found["explained"], found["cause_unknown"]) == (0, [])

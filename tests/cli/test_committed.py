@@ -304,3 +304,18 @@ def test_earlier_versions_are_shown_when_asked_for(version: int) -> None:
     assert len({c.dataset for c in cells}) == 7
     assert all(len(next(iter(c.values.values()))) == 25 for c in cells)
     assert len(cells) == 7 * 6
+
+
+def test_columns_that_fail_where_they_were_not_chosen_are_fitted() -> None:
+    found = json.loads(output("check", "--format", "json"))
+    fitted = {(column["method"], column["dataset"]) for column in found["fitted"]}
+    assert fitted >= {
+        ("dpboost-2021", "adult"), ("dpboost-2021", "telco"), ("dpboost-2021", "cal-housing"),
+        ("dp-ebm-gdp-2021", "wine-white"), ("dp-ebm-classic-2021", "wine-white"),
+    }  # fmt: skip
+    forests = [cell for cell in found["known"] if "dp-random-forest" in cell]
+    others = [cell for cell in found["known"] if "replication-slides" in cell]
+    assert (len(forests), len(others)) == (5, 2)
+    counts = {(row["paper"], row["settings"]): row for row in found["choices"]}
+    chosen = counts["dp-ebm-2021", "chosen"]
+    assert chosen["equivalent"] + chosen["inconclusive"] == 110

@@ -10,7 +10,7 @@ from dprepro.privacy.standing import AuthorsWord
 from dprepro.privacy.units import whose_epsilon
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.judge.check import CheckReport
-from dprepro.report.judge.held_out import Judgement
+from dprepro.report.judge.held_out import Judgement, Place
 from dprepro.report.judge.omnibus import FAR, Omnibus
 from dprepro.report.judge.power import LimitedBy
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
@@ -173,6 +173,15 @@ CHOSEN, NOT_CHOSEN = "chosen", "not chosen"
 """Whether the settings or rows of a column were chosen by looking at printed numbers."""
 FITTED = "fitted, not reproduced"
 """Said of a column that agrees with print only where its settings were chosen."""
+
+
+def chosen_in_words(place: Place, report: CheckReport) -> str:
+    """Say what was chosen for a column, from how many settings; empty if nothing was."""
+    choice = report.choices.get(place)
+    if choice is None:
+        return ""
+    failed = f". {FITTED.capitalize()}" if place in report.fitted else ""
+    return f"from {choice.selected_from} settings, by printed numbers: {choice.what}{failed}"
 
 
 def fitted_in_words(report: CheckReport) -> list[str]:

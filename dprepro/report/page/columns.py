@@ -8,7 +8,14 @@ from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.held_out import Judgement
 from dprepro.report.judge.omnibus import ColumnVerdict
 from dprepro.report.judge.verdicts import Verdict
-from dprepro.report.layout.words import CHOSEN, FITTED, choice_rows, outcome_in_words, p_in_words
+from dprepro.report.layout.words import (
+    CHOSEN,
+    FITTED,
+    choice_rows,
+    chosen_in_words,
+    outcome_in_words,
+    p_in_words,
+)
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
 from dprepro.report.read.metrics import METRICS
 
@@ -84,11 +91,10 @@ def choice_sheet(report: CheckReport) -> Sheet:
 
 
 def _settings(column: ColumnVerdict, report: CheckReport) -> Cell:
-    choice = report.choices.get(column.place)
-    if choice is None:
+    said = chosen_in_words(column.place, report)
+    if not said:
         return Cell("")
-    failed = f"; {FITTED}" if column.place in report.fitted else ""
-    return Cell(f"{CHOSEN} from {choice.selected_from}{failed}", more=(f"Chosen: {choice.what}",))
+    return Cell(FITTED if column.place in report.fitted else CHOSEN, more=(f"Chosen {said}",))
 
 
 def _row(column: ColumnVerdict, report: CheckReport) -> Row:

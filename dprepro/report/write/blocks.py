@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.text import Text
 
 from dprepro.published.hypotheses import load_hypotheses
+from dprepro.report.judge.check import CheckReport
+from dprepro.report.judge.held_out import column_of
 from dprepro.report.judge.verdicts import CellVerdict
-from dprepro.report.layout.words import FIGURES, verdict_figures
+from dprepro.report.layout.words import FIGURES, chosen_in_words, verdict_figures
 from dprepro.report.levels import level
 from dprepro.report.write.tables import STYLES
 from dprepro.terminal import Renderable, below, indented
@@ -21,12 +23,12 @@ _NAMES = {"n": "Splits, theirs"}
 _WIDTH = max(map(len, (*FIGURES, *_NAMES.values())))
 
 
-def render_blocks(cells: Sequence[CellVerdict]) -> Renderable:
+def render_blocks(report: CheckReport) -> Renderable:
     """Return a block for each verdict: printed and measured number, z, interval, cause."""
-    return below(*(part for cell in cells for part in _block(cell)))
+    return below(*(part for cell in report.verdicts for part in _block(cell, report)))
 
 
-def _block(cell: CellVerdict) -> Iterator[Renderable]:
+def _block(cell: CellVerdict, report: CheckReport) -> Iterator[Renderable]:
     printed = cell.published
     head = Text(f"{cell.verdict.value}: ", style=STYLES[cell.verdict])
     place = f"{printed.dataset}, {printed.method}, ε {level(printed.epsilon)}, {printed.metric}"
@@ -37,6 +39,10 @@ def _block(cell: CellVerdict) -> Iterator[Renderable]:
     if cell.verdict.is_deviation:
         what = "Reviewed" if cell.is_unknown else "Cause"
         lines.append(f"{what:<{_WIDTH}}  {cell.explanation or 'not reviewed yet'}")
+    elif cell.explanation:
+        lines.append(f"{'Differs':<{_WIDTH}}  {cell.explanation}")
+    if chosen := chosen_in_words(column_of(printed), report):
+        lines.append(f"{'Chosen':<{_WIDTH}}  {chosen}")
     if _is_asked(cell):
         lines.append(
             f"{'Settings':<{_WIDTH}}  dprepro forensics "

@@ -49,7 +49,7 @@ def render_check(
     check, few cells are shown one by one, and what was left out is counted.
     """
     if left_out is not None and len(report.verdicts) <= FEW_CELLS:
-        blocks = render_blocks(report.verdicts)
+        blocks = render_blocks(report)
         claims = [render_claims(report.claims)] if report.claims else []
         ends = [*_notes(report), *_summary(report, require_all, left_out)]
         return below(blocks, *claims, *ends)

@@ -317,8 +317,11 @@ def test_columns_say_from_how_many_settings_they_were_chosen(sources):
     report = replace(sources.report, held_out=[judged, other])
     page = build_page(replace(sources, report=report))
     settings = {row.method: row.cells[-1] for row in page.columns.rows if row.dataset == "adult"}
-    assert settings["dp-ebm-gdp-2021"].text == "chosen from 2; fitted, not reproduced"
-    assert settings["dp-ebm-gdp-2021"].more == ("Chosen: the gaps that a random cut can fall into",)
+    assert settings["dp-ebm-gdp-2021"].text == "fitted, not reproduced"
+    assert settings["dp-ebm-gdp-2021"].more == (
+        "Chosen from 2 settings, by printed numbers: the gaps that a random cut can fall into. "
+        "Fitted, not reproduced",
+    )
     assert [row.cells[4].text for row in page.held_out.rows] == [
         "Table 3: pol, elevators; of 2", "other splits",
     ]  # fmt: skip
