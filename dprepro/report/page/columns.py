@@ -91,10 +91,12 @@ def choice_sheet(report: CheckReport) -> Sheet:
 
 
 def _settings(column: ColumnVerdict, report: CheckReport) -> Cell:
-    said = chosen_in_words(column.place, report)
-    if not said:
+    choice = report.choices.get(column.place)
+    if choice is None:
         return Cell("")
-    return Cell(FITTED if column.place in report.fitted else CHOSEN, more=(f"Chosen {said}",))
+    on = "; ".join(one.words for one in choice.selected_on)
+    more = (f"Chosen {chosen_in_words(column.place, report)}", f"Compared with: {on}")
+    return Cell(FITTED if column.place in report.fitted else CHOSEN, more=more)
 
 
 def _row(column: ColumnVerdict, report: CheckReport) -> Row:

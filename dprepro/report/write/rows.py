@@ -10,7 +10,7 @@ from typing import Any
 from dprepro.report.judge.again import Again
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.claims import ClaimVerdict
-from dprepro.report.judge.held_out import column_of
+from dprepro.report.judge.held_out import Place, column_of
 from dprepro.report.judge.omnibus import Omnibus
 from dprepro.report.judge.recorded import COLUMNS, in_text
 from dprepro.report.judge.rerun import RerunReport
@@ -230,6 +230,16 @@ def _chosen(cell: CellVerdict, report: CheckReport) -> FlatRow:
     return {"selected_from": choice.selected_from if choice else None}
 
 
+def _selection(place: Place, report: CheckReport) -> FlatRow:
+    choice = report.choices.get(place)
+    looked_at = choice.selected_on if choice else ()
+    return {
+        "selected_from": choice.selected_from if choice else None,
+        "selected_on": [one.model_dump(exclude_none=True) for one in looked_at],
+        "fitted": place in report.fitted,
+    }
+
+
 def _together(report: CheckReport) -> FlatRow:
     """Return what the cells of each document say together, and its columns as wholes."""
     return {
@@ -243,6 +253,7 @@ def _together(report: CheckReport) -> FlatRow:
                     "metric": column.metric,
                     **_omnibus(column.omnibus),
                     "verdict": column.state.value,
+                    **_selection(column.place, own),
                 }
                 for column in own.columns
             ],

@@ -321,6 +321,8 @@ def test_columns_say_from_how_many_settings_they_were_chosen(sources):
     assert settings["dp-ebm-gdp-2021"].more == (
         "Chosen from 2 settings, by printed numbers: the gaps that a random cut can fall into. "
         "Fitted, not reproduced",
+        "Compared with: 2, 3, adult, credit, telco, cal-housing, elevators, pol, wine-white, "
+        "dp-ebm-gdp-2021, auc, rmse",
     )
     assert [row.cells[4].text for row in page.held_out.rows] == [
         "Table 3: pol, elevators; of 2", "other splits",

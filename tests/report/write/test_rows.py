@@ -88,6 +88,12 @@ def test_a_check_is_strict_json_with_every_cell():
         assert chosen[verdict] + others[verdict] == count
     assert {row["method"] for row in whole["cells"] if row["selected_from"] is None} >= {"logistic"}
     assert (whole["fitted"], whole["held_out"], whole["known"]) == ([], [], [])
+    (column,) = (
+        c for c in whole["documents"]["dp-ebm-2021"]["columns"] if c["method"] == "dp-ebm-gdp-2021"
+    )
+    assert (column["selected_from"], column["fitted"]) == (2, False)
+    (on,) = column["selected_on"]
+    assert (on["tables"], on["metrics"]) == (["2", "3"], ["auc", "rmse"])
 
 
 def test_an_inconclusive_cell_says_what_limits_it():
