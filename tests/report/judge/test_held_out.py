@@ -206,6 +206,9 @@ def test_the_committed_results_held_out():
         assert sums["wine-white", f"dp-ebm-{method}-2021"] == white
         assert not any(j.fails for j in own)
     assert [sums[d, METHOD] for d in ("adult", "telco", "credit")] == [42.7, 19.5, 10.7]
+    for table, total in (("2", 72.9), ("3", 40.6)):  # as docs/forensics.md has them
+        own = [j for j in held.values() if j.place[1::2] == (table, METHOD)]
+        assert sum(j.sum_of_squares for j in own) == pytest.approx(total, abs=0.05)
     failed = {place[2:] for place in fitted(held.values())}
     assert failed == {
         ("wine-white", "dp-ebm-gdp-2021"), ("wine-white", "dp-ebm-classic-2021"),
