@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dprepro.errors import DpreproError
 from dprepro.published.document import Document
 from dprepro.published.hypotheses import HeldOut, Hypothesis, Question
 from dprepro.published.published import PublishedCell
-from dprepro.report.judge.forensics import compared, printed_column, result_of, trial_of
+from dprepro.report.judge.forensics import compared, printed_column, result_of
 from dprepro.report.judge.omnibus import Omnibus, omnibus
 from dprepro.report.judge.statistics import LEVEL
 from dprepro.report.judge.verdicts import CellVerdict, verdict_of
@@ -166,16 +167,22 @@ def _says_less(setting: str, label: str, ignored: Mapping[str, Sequence[str]]) -
 def _sum_of_squares(
     entry: HeldOut, setting: str, dataset: str, document: Document, results: Results
 ) -> float:
+    """Return the sum of z^2 over the cells of a column; infinite where one was not run."""
     label = _own_label(setting, dataset, entry.ignored)
     printed = printed_column(document, entry.chosen_on.table, dataset, entry.method)
-    trial = trial_of(Hypothesis(label=label, says=label), dataset, printed, document, results)
-    return math.inf if trial.sum_of_squares is None else trial.sum_of_squares
+    found = [(cell, _of_label(cell, document, label, results)) for cell in printed]
+    distances = [result and compared(cell, document, result) for cell, result in found]
+    return math.fsum(one.z**2 if one else math.inf for one in distances)
 
 
 def _of_label(
     cell: PublishedCell, document: Document, label: str, results: Results
 ) -> ResultCell | None:
-    return result_of(cell, document, Hypothesis(label=label, says=label), results)
+    """Return the result of a label; None where there is none, or several with other settings."""
+    try:
+        return result_of(cell, document, Hypothesis(label=label, says=label), results)
+    except DpreproError:
+        return None
 
 
 def _other_splits(document: Document, results: Results) -> Iterator[Judgement]:
