@@ -72,7 +72,7 @@ class Results:
 
     def joined(self, others: Results) -> Results:
         """Return these results and those of other journals, as if all had been read together."""
-        return _assemble([*self.held, *others.held])
+        return assemble([*self.held, *others.held])
 
     def of_datasets(self, names: Sequence[str]) -> Results:
         """Return the results of the data of these names, as the card has them or as told apart.
