@@ -152,8 +152,8 @@ def read_table(path: Path) -> JournalTable:
 
 def read_tasks(path: Path) -> Sequence[Task]:
     """Return one task of each cell that a journal holds records of. Raises DpreproError."""
-    if is_packed(path):
-        return _of_packed(path, packed_tasks)
+    if is_packed(path) and (tasks := _of_packed(path, packed_tasks)) is not None:
+        return tasks
     return list({record.task.cell: record.task for record in read_journal(path).records}.values())
 
 
@@ -172,7 +172,17 @@ def _read_file(path: Path) -> bytes:
 
 
 def _read_packed(path: Path) -> PackedRecords:
-    return _of_packed(path, read_packed)
+    found = _of_packed(path, read_packed)
+    if not found.apart:
+        return found
+    raw, records, others = _of_packed(path, unpacked), [], []
+    lines = raw.split(b"\n")
+    for number, entry in entries(raw, path):
+        if isinstance(entry, Record):
+            records.append(entry)
+        else:
+            others.append((len(records), lines[number - 1]))
+    return PackedRecords(RecordTable.of(records), others)
 
 
 def _of_packed(path: Path, read: Callable[[bytes], _Found]) -> _Found:

@@ -31,8 +31,10 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -54,7 +56,7 @@ _VERSION, _NO_CHECKSUM = b"1", b"00000000"
 _OF_LENGTH = b"\x18\x08"
 """In the footer, between the name of a text of 8 bytes and the text."""
 _METRIC, _SECONDS = _FIGURES = "metric.", "seconds."
-_SPLIT = "split"
+_SPLIT, _RECORD = "split", "record"
 _TIE = ("format", "after")
 _BEFORE_SPLIT = "delta"  # in the order of `Task.to_json`
 _FIELDS = ("kind", "key", "task", "status", "metrics", "seconds", "ledger", "message")
@@ -199,8 +201,8 @@ def _named(row: Mapping[str, Any], prefix: str) -> dict[str, float]:
 def columns_of(lines: Sequence[bytes]) -> pa.Table:
     """Return the columns of lines without their newlines."""
     rows = [_row(line) for line in lines]
-    found = dict.fromkeys(name for row in rows for name in row if name.startswith(_FIGURES))
-    floats = sorted(found, key=lambda name: name.startswith(_SECONDS))  # else as they come
+    orders = dict.fromkeys(tuple(n for n in row if n.startswith(_FIGURES)) for row in rows)
+    floats = sorted(_in_one_order(orders), key=lambda name: name.startswith(_SECONDS))
     kinds = {
         **{name: pa.string() for name in _TEXTS},
         _SPLIT: pa.int32(),
@@ -210,11 +212,23 @@ def columns_of(lines: Sequence[bytes]) -> pa.Table:
     }
     for number, line in enumerate(lines):
         row = {name: rows[number].get(name) for name in kinds}
-        if _line(row) != line + b"\n":  # its figures come in another order, say
+        if _line(row) != line + b"\n":  # an earlier version wrote it, say
             rows[number] = {"kind": row["kind"], "line": line.decode()}
     return pa.table(
         {name: pa.array([row.get(name) for row in rows], kind) for name, kind in kinds.items()}
     )
+
+
+def _in_one_order(orders: Iterable[Sequence[str]]) -> list[str]:
+    """Return all names in an order that agrees with all of `orders`, or as they come."""
+    before: dict[str, set[str]] = {name: set() for order in orders for name in order}
+    for order in orders:
+        for first, second in pairwise(order):
+            before[second].add(first)
+    try:
+        return list(TopologicalSorter(before).static_order())
+    except CycleError:
+        return list(before)
 
 
 def _lines(table: pa.Table) -> Iterator[bytes]:
@@ -231,16 +245,19 @@ def _keys(column: pa.Array) -> NDArray[np.bytes_]:
     return np.frombuffer(column.buffers()[2], KEY, len(column), column.offset * size)
 
 
-def read_tasks(content: bytes) -> list[Task]:
-    """Return one task of each cell, without reading anything else.
+def read_tasks(content: bytes) -> list[Task] | None:
+    """Return one task of each cell, without reading anything else; None as `apart`.
 
     Raises
     ------
     ValueError, KeyError, TypeError
         If it is no packed journal.
     """
-    column = _table(content, ["task"]).column("task").unique()
-    return [_task(text) for text in column.to_pylist() if text is not None]
+    table = _table(content, ["kind", "task"])
+    column = table.column("task")
+    if _RECORD in table.column("kind").filter(pc.is_null(column)).to_pylist():
+        return None
+    return [_task(text) for text in column.unique().to_pylist() if text is not None]
 
 
 def _task(text: str) -> Task:
@@ -294,10 +311,13 @@ class PackedRecords:
         Its records.
     lines
         All other lines, each with the number of records before it.
+    apart
+        Whether records are among `lines`, since no columns hold them as they were written.
     """
 
     table: RecordTable
     lines: Sequence[tuple[int, bytes]]
+    apart: bool = False
 
 
 def read_packed(content: bytes) -> PackedRecords:
@@ -353,7 +373,7 @@ def read_packed(content: bytes) -> PackedRecords:
         (place - number, text.encode())
         for number, (place, text) in enumerate(zip(places, texts, strict=True))
     ]
-    return PackedRecords(records, lines)
+    return PackedRecords(records, lines, _RECORD in whole.column("kind").filter(others).to_pylist())
 
 
 def _numbers(column: pa.Array, kind: type[_Number], missing: float) -> NDArray[_Number]:

@@ -114,6 +114,27 @@ def test_both_forms_read_alike(tmp_path):
     assert list(table.records(table.last)) == list(other.records(other.last))
 
 
+def ordered(*names, split):
+    return replace(records([0.5], split=split)[0], metrics=dict.fromkeys(names, 0.5))
+
+
+def test_figures_of_an_earlier_version_come_in_another_order(tmp_path):
+    """The lines of a run that goes on from a packed journal may have a new metric in the middle."""
+    both = [ordered("auc", "n", split=1), ordered("auc", "f1", "n", split=2)]
+    lines, file = write_both(tmp_path, journal_of(both))
+    assert pd.read_parquet(file)["task"].count() == 2
+    assert read_journal(file) == read_journal(lines)
+
+
+def test_records_whose_order_no_columns_hold_are_read_all_the_same(tmp_path):
+    both = [ordered("auc", "f1", split=1), ordered("f1", "auc", split=2)]
+    lines, file = write_both(tmp_path, journal_of(both))
+    assert pd.read_parquet(file)["task"].count() == 1
+    assert read_journal(file) == read_journal(lines)
+    assert list(read_table(file).table.records([0, 1])) == both
+    assert read_tasks(file) == read_tasks(lines)
+
+
 def test_a_journal_without_records_reads_as_one(tmp_path):
     raw = journal_of(SOME)
     for name, size in (("empty", 0), ("plan", raw.find(b"\n") + 1)):
