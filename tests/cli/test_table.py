@@ -190,7 +190,7 @@ def test_metric_config_and_spent_epsilon_choose_what_is_shown(results):
         (["--margin", "auc"], "METRIC=TERMS"),
         (["prizes"], "nothing is called 'prizes'; did you mean 'prices'"),
         (["adult", "--dataset", "prices"], "the names given hold no results of dataset"),
-        (["dp-ebm-2021", "--paper", "lazybb"], "not part of lazybb-2022, and --paper shows"),
+        (["dp-ebm-2021", "--paper", "lazybb-2022"], "not part of lazybb-2022, and --paper shows"),
         (["figure-2"], "no results of what Table figure-2 of lazybb-2022 prints"),
     ],
 )
