@@ -230,10 +230,9 @@ def test_table_2_configs_are_the_papers_protocol() -> None:
         assert {"dp-ebm-gdp", "dp-ebm-classic", "dp-logistic"} <= {m.label for m in config.methods}
 
 
-@pytest.mark.parametrize("dataset", ["adult", "cod-rna", "mushroom"])
-def test_lazybb_runs_with_the_hyper_parameters_printed_for_each_epsilon(dataset: str) -> None:
+def _printed_for_lazybb(dataset: str) -> dict[float, dict[str, float]]:
     with (FOLDER / "lazybb_2022_hyperparameters.csv").open() as file:
-        printed = {
+        return {
             float(row["epsilon"]): {
                 "density": float(row["kappa"]),
                 "learning_rate": float(row["lambda"]),
@@ -242,12 +241,35 @@ def test_lazybb_runs_with_the_hyper_parameters_printed_for_each_epsilon(dataset:
             for row in csv.DictReader(file)
             if row["dataset"] == dataset
         }
+
+
+@pytest.mark.parametrize("dataset", ["adult", "cod-rna", "mushroom"])
+def test_lazybb_runs_with_the_hyper_parameters_printed_for_each_epsilon(dataset: str) -> None:
+    printed = _printed_for_lazybb(dataset)
     config = load_config(f"lazybb-{dataset}")
     assert config.epsilons == tuple(sorted(printed))
     entries = [m for m in config.methods if m.method.startswith("lazybb-1r")]
     if dataset != "adult":
         entries += load_config(f"lazybb-{dataset}-sparsity").methods
     assert [m.label for m in entries if m.by_epsilon == printed] == [m.label for m in entries]
+
+
+@pytest.mark.parametrize("dataset", ["adult", "telco", "credit", "healthcare"])
+def test_lazybb_and_dp_llm_stand_in_table_2_with_settings_that_their_papers_print(
+    dataset: str,
+) -> None:
+    """Those of 1-Rules on Adult, the row of the largest epsilon up to ours."""
+    config = load_config(dataset)
+    entries = {entry.label: entry for entry in config.methods}
+    assert {"dp-llm", "llm", "lazybb-topdown", "boosted-1r", "boosted-topdown"} <= entries.keys()
+    rules, printed = entries["lazybb-1r"], _printed_for_lazybb("adult")
+    for epsilon in config.epsilons:
+        ours = {**rules.params, **rules.by_epsilon.get(epsilon, {})}
+        row = printed[max(level for level in printed if level <= epsilon)]
+        assert ours == {"margin": "agreements", **row}
+    assert entries["lazybb-topdown"].params == next(
+        m.params for m in load_config("lazybb-adult").methods if m.label == "lazybb-topdown"
+    )
 
 
 def test_built_in_configs_are_listed() -> None:
