@@ -42,6 +42,9 @@ DataDir = Annotated[
 ]
 DEFAULT_OUTPUT = Path("out/figures")
 
+# So many files are named one a line; of more, the folder and the number.
+_MOST_NAMED = 12
+
 plot = typer.Typer(no_args_is_help=True)
 
 
@@ -52,6 +55,16 @@ def register(app: typer.Typer) -> None:
         name="plot",
         help="Draw results and models.\n\nExample: dprepro plot curves --metric auc",
     )
+
+
+def say_written(paths: list[Path]) -> None:
+    """Say which files were written; of many, where they are and how many."""
+    if len(paths) <= _MOST_NAMED:
+        for path in paths:
+            say(path)
+    else:
+        first, last = paths[0], paths[-1]
+        say(f"{first.parent}: {len(paths)} files, from {first.name} to {last.name}")
 
 
 _RELEASES = (
@@ -89,30 +102,35 @@ def curves(
     Example: dprepro plot curves --metric auc --output out/figures --format svg
     """
     from dprepro.cli import private
+    from dprepro.cli.patience import Patience
     from dprepro.durable import owner_only
     from dprepro.published.document import select_documents
     from dprepro.report.draw.curves import build_panels
     from dprepro.report.draw.figures import write_figures
     from dprepro.report.layout.tables import build_tables
     from dprepro.report.read.metrics import find_metric
+    from dprepro.terminal import counted
 
     metric = find_metric(metric).name if metric else None
-    held = read(results, config, shipped)
-    tables = build_tables(
-        held,
-        select_documents(paper),
-        metric,
-        dataset or (),
-        compare=True,
-        unprinted=paper is None,
-        titles=method_titles(),
-    )
     endings = endings_of(format)
-    private.warn(held.is_private, private.SHOWS_SCORES)
-    with owner_only(held.is_private):
-        paths = write_figures(build_panels(tables, method or ()), output, endings)
-    for path in paths:
-        say(path)
+    with Patience() as patience:
+        patience.step("reading the journals")
+        held = read(results, config, shipped)
+        tables = build_tables(
+            held,
+            select_documents(paper),
+            metric,
+            dataset or (),
+            compare=True,
+            unprinted=paper is None,
+            titles=method_titles(),
+        )
+        panels = build_panels(tables, method or ())
+        private.warn(held.is_private, private.SHOWS_SCORES)
+        patience.step(f"drawing {counted(len(panels), 'figure')}")
+        with owner_only(held.is_private):
+            paths = write_figures(panels, output, endings)
+    say_written(paths)
 
 
 @plot.command()
@@ -208,5 +226,4 @@ def shapes(
         say(note, err=True)
     with owner_only(any(unfit)):
         paths = write_shapes(columns, features, name, output, endings_of(format), own_scale)
-    for path in paths:
-        say(path)
+    say_written(paths)

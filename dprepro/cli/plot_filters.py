@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dprepro.cli.levels import repeated_levels
-from dprepro.cli.plot import DEFAULT_OUTPUT, DataDir, Formats, Output, endings_of, plot
+from dprepro.cli.plot import DEFAULT_OUTPUT, DataDir, Formats, Output, endings_of, plot, say_written
 
 
 @plot.command()
@@ -53,5 +53,4 @@ def filters(
     endings = endings_of(format)
     with owner_only(tasks[0].is_private):
         paths = save_figures({name: lambda: draw_filters(found)}, output, endings)
-    for path in paths:
-        typer.echo(path)
+    say_written(paths)

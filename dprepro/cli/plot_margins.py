@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dprepro.cli.levels import one_level
-from dprepro.cli.plot import DEFAULT_OUTPUT, DataDir, Formats, Output, endings_of, plot
+from dprepro.cli.plot import DEFAULT_OUTPUT, DataDir, Formats, Output, endings_of, plot, say_written
 from dprepro.cli.tuned import AllowTunedSplits
 
 
@@ -49,5 +49,4 @@ def margins(
     endings = endings_of(format)
     with owner_only(tasks[0].is_private):
         paths = save_figures({name: lambda: figure}, output, endings)
-    for path in paths:
-        typer.echo(path)
+    say_written(paths)

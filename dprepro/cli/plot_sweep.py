@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dprepro.cli.journals import DEFAULT_FOLDER, Configs, ResultsFolder, method_titles, read
-from dprepro.cli.plot import DEFAULT_OUTPUT, Formats, Output, endings_of, plot
+from dprepro.cli.plot import DEFAULT_OUTPUT, Formats, Output, endings_of, plot, say_written
 from dprepro.cli.private import SHOWS_SCORES, warn
 
 
@@ -46,5 +46,4 @@ def sweep(
     warn(held.is_private, SHOWS_SCORES)
     with owner_only(held.is_private):
         paths = save_figures(figures, output, endings_of(format))
-    for path in paths:
-        typer.echo(path)
+    say_written(paths)

@@ -6,6 +6,8 @@ from typer.testing import CliRunner
 
 from dprepro.additive.record import FORMAT, PREDICTION
 from dprepro.cli import app
+from dprepro.cli.patience import Patience
+from dprepro.cli.plot import say_written
 from dprepro.errors import DpreproError
 from tests.report.journals import records, spread, write
 
@@ -51,6 +53,21 @@ def test_every_dataset_gets_a_picture_in_both_formats(results):
 )
 def test_what_is_drawn_can_be_chosen(results, arguments, written):
     assert curves(results, *arguments, "--format", "svg") == sorted(f"{n}.svg" for n in written)
+
+
+def test_many_files_are_counted_and_few_are_named(tmp_path, capsys):
+    few = [tmp_path / f"{k}.svg" for k in range(12)]
+    say_written(few)
+    assert capsys.readouterr().out.splitlines() == [str(path) for path in few]
+    say_written([*few, tmp_path / "all.svg"])
+    assert capsys.readouterr().out == f"{tmp_path}: 13 files, from 0.svg to all.svg\n"
+
+
+def test_what_takes_long_says_what_is_done(results, monkeypatch):
+    steps = []
+    monkeypatch.setattr(Patience, "step", lambda self, text: steps.append(text))
+    curves(results, "--format", "svg")
+    assert steps == ["reading the journals", "drawing 3 figures"]
 
 
 def test_choosing_methods_changes_the_picture(results):

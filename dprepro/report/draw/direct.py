@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from matplotlib.axes import Axes
-from matplotlib.text import Text
+from matplotlib.collections import LineCollection
 
-from dprepro.report.draw.style import Look
+from dprepro.report.draw.style import POINTS_PER_INCH, Look, fitted, text_width
 from dprepro.text import plain, shortened
 
 FONT_SIZE = 7.5
-_POINTS_PER_INCH = 72
 _LINE = 1.25
+BESIDE = 1.08
+"""Where names begin, in widths of the axes."""
+# The line to a name ends before it.
+_SHORT = 0.01
 _LONGEST = 34
+_WIDEST = 2.2  # inches
 # An end at the very limit of the axes comes back from their units as a little more or less.
 _ROUNDING = 1e-9
 
@@ -32,7 +35,16 @@ class End:
 
 def room_for(names: int) -> float:
     """Return the height in inches that so many names need."""
-    return names * FONT_SIZE * _LINE / _POINTS_PER_INCH
+    return names * FONT_SIZE * _LINE / POINTS_PER_INCH
+
+
+def length_of(name: str) -> float:
+    """Return the inches that a name takes."""
+    return text_width(*_shown(name))
+
+
+def _shown(name: str) -> tuple[str, float]:
+    return fitted(plain(shortened(name, _LONGEST)), FONT_SIZE, _WIDEST)
 
 
 def name_ends(axes: Axes, ends: Sequence[End], height: float) -> None:
@@ -46,29 +58,26 @@ def name_ends(axes: Axes, ends: Sequence[End], height: float) -> None:
     height
         Of the axes, in inches; it must be at least `room_for` the names.
     """
-    to_share = axes.transAxes.inverted()
-    shares = [float(to_share.transform(axes.transData.transform((0, e.up)))[1]) for e in ends]
-    places = spread([min(max(share, 0.0), 1.0) for share in shares], room_for(1) / height)
-    for end, share, place in zip(ends, shares, places, strict=True):
-        leader = {
-            "arrowstyle": "-",
-            "color": end.look.colour,
-            "linewidth": 0.6,
-            "shrinkA": 1,
-            "shrinkB": 3,
-            "relpos": (0.0, 0.5),
-        }
-        inside = -_ROUNDING <= share <= 1.0 + _ROUNDING
-        name = axes.annotate(
-            plain(shortened(end.name, _LONGEST)), (end.across, end.up), (1.08, place),
-            textcoords=axes.transAxes, fontsize=FONT_SIZE, color=_dark(end.look.colour),
-            va="center", ha="left", arrowprops=leader if inside else None,
-            annotation_clip=False,
+    to_share = axes.transData + axes.transAxes.inverted()
+    shares = [to_share.transform((end.across, end.up)) for end in ends]
+    wanted = [min(max(float(up), 0.0), 1.0) for _, up in shares]
+    places = spread(wanted, room_for(1) / height)
+    leaders, colours = [], []
+    for end, (across, up), place in zip(ends, shares, places, strict=True):
+        name, size = _shown(end.name)
+        axes.text(
+            BESIDE, place, name, transform=axes.transAxes, fontsize=size,
+            color=_dark(end.look.colour), va="center", ha="left",
         )  # fmt: skip
-        if name.arrow_patch is not None:
-            # The line lies between the axes and the name: layout need not cut it to measure it.
-            extent = partial(Text.get_window_extent, name)
-            name.arrow_patch.get_window_extent = extent  # type: ignore[method-assign]
+        if -_ROUNDING <= up <= 1.0 + _ROUNDING:
+            leaders.append([(across, up), (BESIDE - _SHORT, place)])
+            colours.append(end.look.colour)
+    # All in one, which lies between the axes and the names: layout need not measure it.
+    lines = LineCollection(
+        leaders, colors=colours, linewidths=0.6, transform=axes.transAxes, clip_on=False
+    )
+    lines.set_in_layout(False)
+    axes.add_collection(lines, autolim=False)
 
 
 def spread(wanted: Sequence[float], gap: float) -> list[float]:

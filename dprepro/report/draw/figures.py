@@ -5,52 +5,86 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.transforms import Bbox
 
 from dprepro.report.draw.curves import Curve, Panel, Point
-from dprepro.report.draw.direct import End, name_ends, room_for
-from dprepro.report.draw.files import save_figures
-from dprepro.report.draw.style import PHONE_WIDTH, Look, looks, metric_label, open_frame
+from dprepro.report.draw.direct import BESIDE, End, length_of, name_ends, room_for
+from dprepro.report.draw.files import contents, save_figures
+from dprepro.report.draw.style import PHONE_WIDTH, Look, fitted, looks, metric_label, open_frame
+from dprepro.report.draw.together import put_together
 from dprepro.report.draw.zoom import Zoom, zoom_of
 from dprepro.text import file_names, plain
 
 # The axis counts octaves of epsilon. The non-private twins stand so far to the right of the last.
 _GAP = 1.2
-_COLUMNS = 4
 # An axis has room for so many labels, and a line of a note for so many characters.
 _TICKS = 8
 _LONGEST_NOTE = 60
-# Inches: a panel with its names, its axes, and what stands above and below these.
-_WIDTH, _HEIGHT, _AROUND = 4.3, 2.5, 1.0
+# Of the picture of all panels.
+_COLUMNS = 4
+# Inches: a panel with its names, the least size of its axes, what stands around these, and the keys
+# below a figure. Margins that are known need no layout, which takes longer than drawing.
+_WIDTH, _WIDE, _HEIGHT = 4.4, 1.4, 2.5
+_LEFT, _BELOW, _EDGE = 0.74, 0.62, 0.08
+_TITLE, _NOTE = 0.24, 0.13
+_KEYS = 0.26
+_PALE: dict[str, Any] = {"linewidths": 5, "alpha": 0.18, "zorder": 1.5}
+_THIN: dict[str, Any] = {"linewidths": 0.8, "zorder": 2.9}
+
+
+@dataclass(frozen=True)
+class _View:
+    """A panel to draw, with its title, and the curves to name beside it."""
+
+    panel: Panel
+    zoom: Zoom | None
+    named: Sequence[Curve]
+    title: str
+
+    def wide(self, room: float) -> float:
+        """Return the width of the axes, in inches, that leaves room for the longest name beside."""
+        longest = max((length_of(curve.title) for curve in self.named), default=0.0)
+        return max(_WIDE, (room - longest - _EDGE) / BESIDE)
 
 
 def write_figures(panels: Sequence[Panel], folder: Path, formats: Iterable[str]) -> list[Path]:
-    """Write one picture a panel and, where there are several, a grid of all; return the paths.
+    """Write one picture a panel and, where there are several, one of all; return the paths.
 
-    Names are ``curves-METRIC-DATASET``, with the table where several print it, and, for the grid,
-    ``curves-METRIC`` or, of several metrics, ``curves``. The same panels give the same bytes.
+    Names are ``curves-METRIC-DATASET``, with the table where several print it, and, for the picture
+    of all, ``curves-METRIC`` or, of several metrics, ``curves``. It is put together from the
+    others, so nothing is drawn twice. The same panels give the same bytes.
     """
     looks = looks_of(panels)
     names = file_names("-".join(filter(None, _parts(panel))) for panel in panels)
-    figures = {name: [panel] for name, panel in zip(names, panels, strict=True)}
-    if len(panels) > 1:
-        metrics = {panel.metric.name for panel in panels}
-        figures[f"curves-{metrics.pop()}" if len(metrics) == 1 else "curves"] = list(panels)
-    return save_figures(
-        {n: partial(draw_curves, shown, looks) for n, shown in figures.items()}, folder, formats
-    )
+    figures = {
+        n: partial(draw_curves, panel, looks) for n, panel in zip(names, panels, strict=True)
+    }
+    metrics = {panel.metric.name for panel in panels}
+    together = f"curves-{metrics.pop()}" if len(metrics) == 1 else "curves"
+    more = {together: partial(_together, panels)} if len(panels) > 1 else {}
+    return save_figures(figures, folder, formats, more, is_cut=False)
 
 
 def _parts(panel: Panel) -> tuple[str, ...]:
     return "curves", panel.metric.name, panel.dataset, panel.table
+
+
+def _together(panels: Sequence[Panel], files: Sequence[bytes], ending: str) -> bytes:
+    """Return the picture of all panels, with one set of keys in place of each one's own."""
+    figure = Figure(figsize=(_WIDTH, _KEYS))
+    _draw_keys(figure, panels, 2)
+    (keys,) = contents(figure, [ending])
+    return put_together(files, keys, ending, _KEYS, _COLUMNS * _WIDTH)
 
 
 def looks_of(panels: Iterable[Panel]) -> dict[str, Look]:
@@ -58,81 +92,51 @@ def looks_of(panels: Iterable[Panel]) -> dict[str, Look]:
     return looks(curve.method for panel in panels for curve in panel.curves)
 
 
-def draw_curves(panels: Sequence[Panel], looks: Mapping[str, Look]) -> Figure:
-    """Return a figure of the panels in rows, each with a closer look beside it where one pays.
+def draw_curves(panel: Panel, looks: Mapping[str, Look], is_narrow: bool = False) -> Figure:
+    """Return a figure of a panel, with a closer look beside it where one pays.
 
     The name of each method stands once beside its curve: beside the closer look if it is shown
-    there, else beside the whole.
+    there, else beside the whole. A narrow figure fits a phone: the closer look stands below.
     """
-    zooms = [zoom_of(panel) for panel in panels]
-    rows = _rows([1 if zoom is None else 2 for zoom in zooms])
-    columns = max(len(row) for row in rows)
-    heights = [_height(panels[number] for number in row) for row in rows]
-    size = (max(5.6, _WIDTH * columns), sum(heights) + _AROUND * len(rows) + 0.3)
-    figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(
-        len(rows), columns, squeeze=False, gridspec_kw={"height_ratios": heights}
-    )
-    for axes_row, row, height in zip(grid, rows, heights, strict=True):
-        for number in dict.fromkeys(row):
-            pair = [axes for axes, other in zip(axes_row, row, strict=False) if other == number]
-            _draw_pair(pair, panels[number], zooms[number], looks, height)
-        for axes in axes_row[len(row) :]:
-            axes.remove()
-    _draw_keys(figure, panels, 2)
+    views = _views(panel)
+    down, across = (len(views), 1) if is_narrow else (1, len(views))
+    above = _EDGE + _NOTE * len(_notes(panel)) + (_TITLE if views[-1].title else 0.0)
+    height = max(_HEIGHT, room_for(len(panel.curves) + 1))
+    width, row = PHONE_WIDTH if is_narrow else _WIDTH, above + height + _BELOW
+    keys = 2 * _KEYS if is_narrow else _KEYS
+    figure = Figure(figsize=(across * width, down * row + keys))
+    for number, view in enumerate(views):
+        # Beside the whole, the closer look need not say again what it measures.
+        left = _LEFT - (_TITLE if number % across else 0.0)
+        bottom = keys + (down - 1 - number // across) * row + _BELOW
+        box = Bbox.from_bounds(
+            number % across * width + left, bottom, view.wide(width - left), height
+        )
+        axes = figure.add_axes(Bbox(box.get_points() / figure.get_size_inches()).bounds)
+        draw_panel(axes, view.panel, looks, view.zoom)
+        _label(axes, view, width - left, box)
+        _name(axes, view.named, panel, looks, height)
+    if len(views) > 1 and not panel.is_logarithmic:
+        whole, near = figure.axes
+        whole.axhspan(*near.get_ylim(), color="0.95", linewidth=0, zorder=0)
+    _draw_keys(figure, [panel], 1 if is_narrow else 2)
     return figure
 
 
-def draw_column(panel: Panel, looks: Mapping[str, Look]) -> Figure:
-    """Return a figure of one panel that fits a phone: the closer look stands below the whole."""
-    zoom, height = zoom_of(panel), _height([panel])
-    down = 1 if zoom is None else 2
-    figure = Figure(figsize=(PHONE_WIDTH, down * (height + 0.6) + 0.6), layout="constrained")
-    axes = figure.subplots(down, 1, squeeze=False)[:, 0]
-    _draw_pair(list(axes), panel, zoom, looks, height)
-    _draw_keys(figure, [panel], 1)
-    return figure
+def _views(panel: Panel) -> list[_View]:
+    zoom = zoom_of(panel)
+    if zoom is None:
+        return [_View(panel, None, panel.curves, panel.title)]
+    title = f"{panel.title}, closer" if panel.title else "closer"
+    near = _View(replace(panel, notes=()), zoom, zoom.good, title)
+    return [_View(panel, None, zoom.others, panel.title), near]
 
 
 def _draw_keys(figure: Figure, panels: Iterable[Panel], columns: int) -> None:
     figure.legend(
-        handles=_kinds(panels), loc="outside lower center", ncols=columns, frameon=False, fontsize=9
-    )
-
-
-def _rows(widths: Sequence[int]) -> list[list[int]]:
-    """Return the number of the panel in each place of each row; a pair stays in one row."""
-    rows: list[list[int]] = [[]]
-    for number, width in enumerate(widths):
-        if len(rows[-1]) + width > _COLUMNS:
-            rows.append([])
-        rows[-1] += width * [number]
-    return rows
-
-
-def _height(panels: Iterable[Panel]) -> float:
-    """Return the height of the axes of a row of panels: room for all names."""
-    return max(_HEIGHT, *(room_for(len(panel.curves) + 1) for panel in panels))
-
-
-def _draw_pair(
-    pair: list[Axes], panel: Panel, zoom: Zoom | None, looks: Mapping[str, Look], height: float
-) -> None:
-    draw_panel(pair[0], panel, looks)
-    if zoom is None:
-        _name(pair[0], panel.curves, panel, looks, height)
-        return
-    whole, near = pair
-    _name(whole, zoom.others, panel, looks, height)
-    draw_panel(near, replace(panel, notes=()), looks, zoom)
-    _name(near, zoom.good, panel, looks, height)
-    if panel.title:
-        near.set_title(plain(f"{panel.title}, closer"), fontsize=11, loc="left")
-    else:
-        near.set_title("closer", fontsize=10, color="0.3", loc="left")
-    near.set_ylabel("")
-    if not panel.is_logarithmic:
-        whole.axhspan(*near.get_ylim(), color="0.95", linewidth=0, zorder=0)
+        handles=_kinds(panels), loc="lower center", ncols=columns, frameon=False, fontsize=8,
+        borderaxespad=0.1,
+    )  # fmt: skip
 
 
 def draw_panel(
@@ -143,18 +147,24 @@ def draw_panel(
     `zoom` bounds the vertical axis.
     """
     places = positions(point.epsilon for point in panel.points)
+    _draw_bars(axes, panel.curves, places, looks)
     for curve in panel.curves:
-        look = looks[curve.method]
-        _draw_published(axes, curve.published, places, look)
-        _draw_measured(axes, curve.measured, places, look)
+        _draw_curve(axes, curve, places, looks[curve.method])
     if panel.is_logarithmic:
         axes.set_yscale("log", nonpositive="clip")
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.yaxis.set_minor_locator(NullLocator())
     if zoom is not None:
         _set_range(axes, zoom, panel.is_logarithmic)
-    _label(axes, panel, places)
+    present = {point.epsilon for point in panel.points}
+    shown = {epsilon: place for epsilon, place in places.items() if epsilon in present}
+    axes.set_xticks(list(shown.values()), _tick_names(shown))
+    axes.set_xlim(min(shown.values()) - 0.4, max(shown.values()) + 0.4)
+    if math.inf in shown and len(shown) > 1:
+        axes.axvline(shown[math.inf] - _GAP / 2, color="0.6", linewidth=0.8, linestyle=(0, (2, 2)))
+    axes.tick_params(labelsize=8)
+    open_frame(axes, grid=True)
 
 
 def _set_range(axes: Axes, zoom: Zoom, is_logarithmic: bool) -> None:
@@ -173,37 +183,39 @@ def positions(epsilons: Iterable[float]) -> dict[float, float]:
     return {**places, math.inf: places[finite[-1]] + _GAP if finite else 0.0}
 
 
-def _draw_measured(
-    axes: Axes, points: Sequence[Point], places: Mapping[float, float], look: Look
-) -> None:
-    private = [point for point in points if math.isfinite(point.epsilon)]
+def _draw_curve(axes: Axes, curve: Curve, places: Mapping[float, float], look: Look) -> None:
+    """Draw filled markers, joined where they are private, and rings."""
+    rings = _along(curve.published, places)
+    private = [point for point in curve.measured if math.isfinite(point.epsilon)]
+    twins = [point for point in curve.measured if math.isinf(point.epsilon)]
+    joined = [*_along(private, places), (math.nan, math.nan), *_along(twins, places)]
     axes.plot(
-        [places[point.epsilon] for point in private], [point.mean for point in private],
-        color=look.colour, linestyle=look.dash, linewidth=1.3,
+        *zip(*joined, strict=True), color=look.colour, linestyle=look.dash, linewidth=1.3,
+        marker=look.marker, markersize=4, markeredgewidth=0, zorder=3,
     )  # fmt: skip
-    if points:
-        axes.errorbar(
-            [places[point.epsilon] for point in points], [point.mean for point in points],
-            yerr=[point.sd or 0.0 for point in points], fmt=look.marker, color=look.colour,
-            markersize=4, markeredgewidth=0, elinewidth=0.8, zorder=3,
-        )  # fmt: skip
-
-
-def _draw_published(
-    axes: Axes, points: Sequence[Point], places: Mapping[float, float], look: Look
-) -> None:
-    """Draw rings, with wide pale bars of one standard deviation."""
-    if points:
-        axes.errorbar(
-            [places[point.epsilon] for point in points], [point.mean for point in points],
-            yerr=[point.sd or 0.0 for point in points], fmt="none", ecolor=look.colour,
-            elinewidth=5, alpha=0.18, zorder=1.5,
-        )  # fmt: skip
+    if rings:
         axes.plot(
-            [places[point.epsilon] for point in points], [point.mean for point in points],
-            "o", markerfacecolor="none", markeredgecolor=look.colour, markeredgewidth=1.0,
-            markersize=8, zorder=4,
+            *zip(*rings, strict=True), "o", markerfacecolor="none",
+            markeredgecolor=look.colour, markeredgewidth=1.0, markersize=8, zorder=4,
         )  # fmt: skip
+
+
+def _along(points: Iterable[Point], places: Mapping[float, float]) -> list[tuple[float, float]]:
+    return [(places[point.epsilon], point.mean) for point in points]
+
+
+def _draw_bars(
+    axes: Axes, curves: Sequence[Curve], places: Mapping[float, float], looks: Mapping[str, Look]
+) -> None:
+    """Draw bars of one standard deviation to each side: wide pale ones published, thin measured."""
+    for kind, style in (("published", _PALE), ("measured", _THIN)):
+        bars, colours = [], []
+        for curve in curves:
+            for point in getattr(curve, kind):
+                at, sd = places[point.epsilon], point.sd or 0.0
+                bars.append([(at, point.mean - sd), (at, point.mean + sd)])
+                colours.append(looks[curve.method].colour)
+        axes.add_collection(LineCollection(bars, colors=colours, **style))
 
 
 def _name(
@@ -219,21 +231,32 @@ def _name(
     name_ends(axes, ends, height)
 
 
-def _label(axes: Axes, panel: Panel, places: Mapping[float, float]) -> None:
-    present = {point.epsilon for point in panel.points}
-    shown = {epsilon: place for epsilon, place in places.items() if epsilon in present}
-    axes.set_xticks(list(shown.values()), _tick_names(shown))
-    axes.set_xlim(min(shown.values()) - 0.4, max(shown.values()) + 0.4)
-    if math.inf in shown and len(shown) > 1:
-        axes.axvline(shown[math.inf] - _GAP / 2, color="0.6", linewidth=0.8, linestyle=(0, (2, 2)))
+def _label(axes: Axes, view: _View, room: float, box: Bbox) -> None:
+    """Write what stands around the axes: these lie in a box, with so much room right of its left.
+
+    In inches. All places are given: matplotlib would take as long to find them as to draw.
+    """
+    notes = _notes(view.panel)
+    title, size = fitted(plain(view.title), 11.0 if view.panel.title else 10.0, room - _EDGE)
+    axes.set_title(
+        title, fontsize=size, pad=6 + 9 * len(notes), loc="left", y=1.0,
+        color="black" if view.panel.title else "0.3",
+    )  # fmt: skip
+    axes.text(
+        0.0, 1.01, plain("\n".join(notes)), transform=axes.transAxes, ha="left", va="bottom",
+        fontsize=7, color="0.3",
+    )  # fmt: skip
     axes.set_xlabel("ε, logarithmic", fontsize=9)
-    axes.set_ylabel(metric_label(panel.metric), fontsize=9)
-    axes.tick_params(labelsize=8)
-    notes = [line for note in panel.notes for line in textwrap.wrap(note, _LONGEST_NOTE)]
-    axes.set_title(plain(panel.title), fontsize=11, pad=6 + 9 * len(notes), loc="left")
-    lines = axes.text(0.0, 1.01, plain("\n".join(notes)), transform=axes.transAxes)
-    lines.set(ha="left", va="bottom", fontsize=7, color="0.3", in_layout=False)
-    open_frame(axes, grid=True)
+    axes.xaxis.set_label_coords(0.5, (0.22 - _BELOW) / box.height)
+    if view.zoom is None:
+        measure, size = fitted(metric_label(view.panel.metric), 9.0, box.height + 2 * _EDGE)
+        axes.set_ylabel(measure, fontsize=size)
+        axes.yaxis.set_label_coords((0.22 - _LEFT) / box.width, 0.5)
+    axes.yaxis.get_offset_text().set_horizontalalignment("right")  # left of the title
+
+
+def _notes(panel: Panel) -> list[str]:
+    return [line for note in panel.notes for line in textwrap.wrap(note, _LONGEST_NOTE)]
 
 
 def _tick_names(places: Mapping[float, float]) -> list[str]:

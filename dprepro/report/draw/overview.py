@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dprepro.report.draw.style import MARKS, PHONE_WIDTH, open_frame
+from dprepro.report.draw.style import MARKS, PHONE_WIDTH, framed, open_frame
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.omnibus import normal_score
 from dprepro.report.judge.verdicts import CellVerdict
@@ -37,8 +37,8 @@ def draw_overview(report: CheckReport) -> Figure | None:
     papers = [(paper, cells) for paper, cells in papers if cells]
     if not papers:
         return None
-    figure = Figure(figsize=(PHONE_WIDTH, _ROW * len(papers) + 0.6), layout="constrained")
-    axes = figure.subplots()
+    figure = Figure(figsize=(PHONE_WIDTH, _ROW * len(papers) + 0.6))
+    axes = framed(figure, 0.1, 0.52, 0.1, 0.08)
     axes.axvspan(-1.96, 1.96, color="0.9", linewidth=0)
     for row, (paper, cells) in enumerate(papers):
         _draw_row(axes, -row, paper, cells)

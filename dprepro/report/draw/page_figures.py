@@ -14,7 +14,7 @@ from markupsafe import Markup
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.report.draw import shapes
 from dprepro.report.draw.curves import Panel, build_panels
-from dprepro.report.draw.figures import draw_column, looks_of
+from dprepro.report.draw.figures import draw_curves, looks_of
 from dprepro.report.draw.overview import draw_overview
 from dprepro.report.draw.processes import in_processes
 from dprepro.report.draw.quantiles import draw_quantiles, far_cells
@@ -145,7 +145,7 @@ def _curves(tables: Sequence[ResultTable]) -> Iterator[tuple[PageFigure, Drawing
             place = f" ({table.paper}, Table {table.table})" if table.paper else ""
             caption = f"{panel.title}: {panel.metric.title} against ε{place}"
             # Title and notes stand above it already.
-            draw = partial(draw_column, replace(panel, title="", notes=()), looks)
+            draw = partial(draw_curves, replace(panel, title="", notes=()), looks, is_narrow=True)
             figure = PageFigure(caption, Markup(), table.paper, panel.dataset, panel.notes)
             yield figure, partial(draw_inline, draw, f"c{number}-{position}-", caption)
 

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.special import betaincinv, ndtri
 
-from dprepro.report.draw.style import MARKS, PHONE_WIDTH, open_frame
+from dprepro.report.draw.style import MARKS, PHONE_WIDTH, framed, open_frame
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.omnibus import normal_score
 from dprepro.report.judge.verdicts import CellVerdict
@@ -34,8 +34,8 @@ def draw_quantiles(report: CheckReport) -> Figure | None:
     scores = np.array([normal_score(cell) for cell in cells])
     ranks = np.arange(1, len(cells) + 1)
     across = ndtri((ranks - 0.5) / len(cells))
-    figure = Figure(figsize=(PHONE_WIDTH, _HEIGHT), layout="constrained")
-    axes = figure.subplots()
+    figure = Figure(figsize=(PHONE_WIDTH, _HEIGHT))
+    axes = framed(figure, 0.72, 0.48, 0.1, 0.08)
     # The rank-th smallest of n uniform numbers has the distribution Beta(rank, n + 1 - rank).
     low, high = (
         ndtri(betaincinv(ranks, len(cells) + 1 - ranks, share))

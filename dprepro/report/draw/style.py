@@ -9,12 +9,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
 
 from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.read.metrics import Metric
+from dprepro.text import shortened
 
 PHONE_WIDTH = 4.6
 """Inches of a figure that fits a phone, where text of 7.5 points can still be read."""
+POINTS_PER_INCH = 72
+# Letters that are fitted to pixels are so much wider at most.
+_HINTED = 1.06
+# A text that has too little room becomes smaller by this factor at most.
+_SMALLEST = 0.7
 BLUE, ORANGE = "#0072B2", "#D55E00"
 # Okabe and Ito's palette without yellow, which vanishes on white. Marker and line style tell the
 # methods apart without any colour.
@@ -113,6 +122,16 @@ def _look(place: int) -> Look:
     )
 
 
+def framed(figure: Figure, left: float, below: float, right: float, above: float) -> Axes:
+    """Return axes that fill a figure but for margins in inches: given ones need no layout."""
+    wide, high = figure.get_size_inches()
+    margins = {
+        "left": left / wide, "bottom": below / high, "right": 1 - right / wide,
+        "top": 1 - above / high,
+    }  # fmt: skip
+    return figure.subplots(gridspec_kw=margins)
+
+
 def open_frame(axes: Axes, grid: bool = False) -> None:
     """Take away the lines above and to the right; `grid` adds thin level lines."""
     axes.spines[["top", "right"]].set_visible(False)
@@ -125,3 +144,23 @@ def metric_label(metric: Metric) -> str:
     """Return the label of a metric's axis: its title, and which way is better."""
     better = "higher" if metric.higher_is_better else "lower"
     return f"{metric.title} ({better} is better)"
+
+
+def text_width(text: str, size: float) -> float:
+    """Return the inches that a line of text takes at a size in points."""
+    found = text_to_path.get_text_width_height_descent(text, FontProperties(size=size), False)
+    return float(found[0]) / POINTS_PER_INCH
+
+
+def fitted(text: str, size: float, room: float) -> tuple[str, float]:
+    """Return a line of text and its size in points: smaller, then shortened, for so many inches."""
+    room /= _HINTED
+    wide = text_width(text, size)
+    if wide <= room:
+        return text, size
+    size *= max(room / wide, _SMALLEST)
+    length = len(text)
+    while text_width(text, size) > room and length > 1:
+        length -= 1
+        text = shortened(text, length)
+    return text, size

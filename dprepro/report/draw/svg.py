@@ -11,6 +11,7 @@ import matplotlib
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from dprepro.report.draw.files import lay_out
 from dprepro.text import legible
 
 _NAMESPACE = re.compile(r"\{[^}]*\}")
@@ -36,6 +37,7 @@ def inline(figure: Figure, prefix: str, label: str) -> Markup:
         What a reader who cannot see it is told.
     """
     text = io.StringIO()
+    lay_out(figure)
     with matplotlib.rc_context({"svg.hashsalt": "dprepro", "svg.fonttype": "none"}):
         figure.savefig(text, format="svg", metadata={"Date": None})
     root = ElementTree.fromstring(legible(text.getvalue()))

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 from scipy.optimize import minimize
 
-from dprepro.report.draw.direct import End, name_ends, room_for, spread
+from dprepro.report.draw.direct import End, length_of, name_ends, room_for, spread
 from dprepro.report.draw.style import looks
 
 LOOK = looks(["dpboost"])["dpboost"]
@@ -59,13 +59,23 @@ def test_a_name_has_a_leader_to_its_end_if_the_end_is_in_sight():
     axes.set(xlim=(0, 1), ylim=(0, 10))
     ups = [0.0, 10.0, 5.0, 12.0, -1.0]
     name_ends(axes, [End(f"at {up:g}", LOOK, 1.0, up) for up in ups], 3.0)
-    shown = {text.get_text(): text for text in axes.texts}
-    places = {name: text.xyann for name, text in shown.items()}
+    places = {text.get_text(): text.get_position() for text in axes.texts}
     assert {place[0] for place in places.values()} == {1.08}
     heights = sorted(place[1] for place in places.values())
     assert all(b - a >= room_for(1) / 3.0 - 1e-9 for a, b in itertools.pairwise(heights))
     assert (heights[0], heights[-1]) == (0.0, pytest.approx(1.0))
     assert places["at 5"][1] == pytest.approx(0.5)
-    led = {name for name, text in shown.items() if text.arrow_patch is not None}
-    assert led == {"at 0", "at 10", "at 5"}
-    assert shown["at 5"].xy == (1.0, 5.0)
+    (leaders,) = axes.collections
+    ends = {round(begin[1], 6): end[1] for begin, end in leaders.get_segments()}
+    assert ends == {0.0: places["at 0"][1], 1.0: places["at 10"][1], 0.5: places["at 5"][1]}
+    assert {begin[0] for begin, _ in leaders.get_segments()} == {1.0}
+
+
+def test_a_name_takes_the_room_that_it_is_given():
+    axes = Figure(figsize=(8, 4)).subplots()
+    long = "DP gradient descent (logistic), linear"
+    name_ends(axes, [End(name, LOOK, 1.0, 0.5) for name in ("W" * 60, long, "m")], 3.0)
+    for text, name in zip(axes.texts, ("W" * 60, long, "m"), strict=True):
+        taken = text.get_window_extent().width / axes.figure.dpi
+        assert taken == pytest.approx(length_of(name), rel=0.07)
+        assert taken < 2.3

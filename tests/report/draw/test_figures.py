@@ -12,12 +12,12 @@ from dprepro.report.draw.curves import Curve, Panel, Point
 from dprepro.report.draw.direct import spread
 from dprepro.report.draw.figures import (
     _tick_names,
-    draw_column,
     draw_curves,
     looks_of,
     positions,
     write_figures,
 )
+from dprepro.report.draw.style import PHONE_WIDTH
 from dprepro.report.draw.zoom import zoom_of
 from dprepro.report.read.metrics import METRICS
 
@@ -44,17 +44,15 @@ def few(dataset="adult", metric="auc"):
     return panel(dataset, metric, titles=TITLES[:2])
 
 
-def drawn(*panels):
-    figure = draw_curves(panels, looks_of(panels))
+def drawn(one, is_narrow=False):
+    figure = draw_curves(one, looks_of([one]), is_narrow)
     figure.draw_without_rendering()
     return figure
 
 
 def markers(axes):
     """Return the lines of filled markers, then those of rings."""
-    filled = [c.lines[0] for c in axes.containers if c.lines[0] is not None]
-    rings = [line for line in axes.lines if line.get_markersize() == 8]
-    return filled, rings
+    return [[line for line in axes.lines if line.get_markersize() == size] for size in (4, 8)]
 
 
 def names(axes):
@@ -80,27 +78,33 @@ def test_filled_markers_are_measured_and_rings_published_at_their_true_epsilon()
     for lines, side in ((filled, "measured"), (rings, "published")):
         assert len(lines) == len(one.curves)
         for line, curve in zip(lines, one.curves, strict=True):
-            assert list(line.get_ydata()) == [point.mean for point in getattr(curve, side)]
-            assert list(line.get_xdata())[:-1] == [math.log2(e) for e in EPSILONS[:-1]]
+            across, up = line.get_data()
+            there = np.isfinite(across)
+            assert list(up[there]) == [point.mean for point in getattr(curve, side)]
+            assert list(across[there])[:-1] == [math.log2(e) for e in EPSILONS[:-1]]
     for line in rings:
         assert line.get_markerfacecolor() == "none"
 
 
 def test_lines_join_the_private_points_only():
     axes = drawn(panel()).axes[0]
-    lines = [line for line in axes.lines if line.get_linestyle() != "None"]
-    joined = [line for line in lines if len(line.get_xdata()) == 5]
-    assert len(joined) == len(TITLES)
-    split = positions(EPSILONS)[8.0] + 0.6
-    assert all(max(line.get_xdata()) < split for line in joined)
+    filled, rings = markers(axes)
+    assert len(filled) == len(TITLES)
+    places = positions(EPSILONS)
+    for line in filled:
+        expected = [*(places[e] for e in EPSILONS[:-1]), math.nan, places[INF]]
+        np.testing.assert_array_equal(line.get_xdata(), expected)  # nothing crosses the gap
+    assert {line.get_linestyle() for line in rings} == {"None"}
 
 
 def test_error_bars_reach_one_standard_deviation():
     (axes,) = drawn(panel(titles=TITLES[:1])).axes
-    for container in axes.containers:
-        (bars,) = container.lines[2]
-        heights = [segment[1, 1] - segment[0, 1] for segment in bars.get_segments()]
-        assert heights == pytest.approx([0.04] * len(EPSILONS))
+    pale, thin, _ = axes.collections
+    for bars, mean in ((pale, 0.51), (thin, 0.5)):
+        for (_, low), (_, high) in bars.get_segments():
+            assert (low, high) == pytest.approx((mean - 0.02, mean + 0.02))
+        assert len(bars.get_segments()) == len(EPSILONS)
+    assert pale.get_linewidth()[0] > 5 * thin.get_linewidth()[0]
 
 
 def near_and_far():
@@ -138,31 +142,46 @@ def test_lower_losses_are_the_good_ones():
     assert [curve.title for curve in found.good] == ["Best", "Good", "Fair"]
 
 
-@pytest.mark.parametrize("count", [1, 3])
-def test_nothing_overlaps_and_nothing_is_cut_off(count):
-    titles = [f"method {i}" for i in range(12)]
-    figure = drawn(*(panel(f"data-{i}", titles=titles, notes=("a note",)) for i in range(count)))
+LONG = ["W" * 40, "DP gradient descent (logistic), linear", *(f"method {i}" for i in range(12))]
+WORDS = "a note of the paper that takes more than a single line of the panel"
+
+
+@pytest.mark.parametrize("is_narrow", [False, True])
+@pytest.mark.parametrize(
+    "one",
+    [
+        panel(titles=LONG[1:], notes=(WORDS, WORDS)),
+        panel(titles=LONG[:3], metric="rademacher_bound", factor=1e7),
+        panel("a dataset with " + "w" * 60, titles=LONG[1:], metric="rmse"),
+        replace(near_and_far(), title=""),
+        near_and_far(),
+    ],
+    ids=["notes", "large", "title", "untitled", "near"],
+)
+def test_nothing_overlaps_and_nothing_is_cut_off(one, is_narrow):
+    figure = drawn(one, is_narrow)
     boxes = [axes.get_tightbbox() for axes in figure.axes]
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
     assert not any(figure.legends[0].get_window_extent().overlaps(box) for box in boxes)
     assert all(figure.bbox.contains(*corner) for box in boxes for corner in (box.min, box.max))
-    assert sum(name.startswith("method") for a in figure.axes for name in names(a)) == 12 * count
+    found = [name for axes in figure.axes for name in names(axes) if name in LONG[2:]]
+    assert len(found) == len(set(found)) == sum(c.title in LONG[2:] for c in one.curves)
     for axes in figure.axes:
-        written = [text for text in axes.texts if text.get_text().startswith("method")]
+        written = [text for text in axes.texts if text.get_text() in {c.title for c in one.curves}]
         extents = sorted(Text.get_window_extent(text).y0 for text in written)
-        assert min(np.diff(extents)) > 0.9 * 7.5 * figure.dpi / 72
+        assert min(np.diff(extents), default=INF) > 0.9 * 7.5 * figure.dpi / 72
+        label, ticks = axes.yaxis.label, axes.get_yticklabels()
+        shown = [tick for tick in ticks if axes.bbox.y0 <= tick.get_window_extent().y0]
+        if label.get_text():
+            beside = label.get_window_extent().x1
+            assert all(beside <= tick.get_window_extent().x0 for tick in shown)
 
 
-def test_on_a_phone_the_closer_look_stands_below_and_nothing_is_cut_off():
-    one = panel(titles=["DP gradient descent (logistic), linear", *TITLES])
-    figure = draw_column(one, looks_of([one]))
-    figure.draw_without_rendering()
+def test_on_a_phone_the_closer_look_stands_below():
+    figure = drawn(near_and_far(), is_narrow=True)
     whole, near = (axes.get_tightbbox() for axes in figure.axes)
     assert near.y1 <= whole.y0
-    assert figure.legends[0].get_window_extent().y1 <= near.y0
-    for box in (whole, near):
-        assert all(figure.bbox.contains(*corner) for corner in (box.min, box.max))
-    assert {names(axes)[0] for axes in figure.axes} <= {curve.title for curve in one.curves}
+    assert figure.get_figwidth() == PHONE_WIDTH
 
 
 @pytest.mark.parametrize("wanted", [[0.5, 0.5, 0.5], [0.0, 0.01, 1.0], [0.9, 1.0, 0.95], [0.2]])
@@ -186,7 +205,7 @@ def test_a_kind_that_is_not_drawn_is_not_in_the_legend():
 def test_only_long_ranges_of_losses_get_a_logarithmic_axis():
     wide = Curve("m", "M", (Point(1.0, 0.004, 0.001),), (Point(1.0, 4.7, 2.0),))
     long = Panel("elevators", "Elevators", METRICS["rmse"], (wide,))
-    axes = drawn(long, panel(metric="rmse")).axes[:2]
+    axes = [drawn(one).axes[0] for one in (long, panel(metric="rmse"))]
     assert [a.get_yscale() for a in axes] == ["log", "linear"]
     assert "RMSE (lower is better)" in axes[0].get_ylabel()
     assert "AUROC (higher is better)" in drawn(panel()).axes[0].get_ylabel()
