@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from dprepro.errors import DpreproError
-from dprepro.experiment.naming import name_meant, nearest_meant
-from dprepro.published.document import Column
-from dprepro.report.judge.verdicts import Verdict
-from dprepro.report.layout.view import Entry, Group, ResultTable
-from dprepro.report.read.cell import MARK
 from dprepro.report.read.metrics import Metric
+
+if TYPE_CHECKING:  # processes that only draw panels need not load what makes them
+    from dprepro.published.document import Column
+    from dprepro.report.layout.view import Entry, Group, ResultTable
 
 # Where values span more than this factor, small ones would lie flat on a linear axis.
 _DECADE = 10.0
@@ -79,6 +79,8 @@ def build_panels(tables: Iterable[ResultTable], methods: Sequence[str] = ()) -> 
     DpreproError
         If a label is not among the columns of the tables.
     """
+    from dprepro.experiment.naming import name_meant
+
     tables = list(tables)
     known = [column.method for table in tables for column in table.columns]
     methods = [name_meant(name, known) for name in methods]
@@ -105,6 +107,8 @@ def _heading(table: str) -> str:
 
 
 def _require(methods: Iterable[str], known: Iterable[str]) -> None:
+    from dprepro.experiment.naming import nearest_meant
+
     labels = list(dict.fromkeys(known))
     for name in methods:
         if name not in labels:
@@ -129,6 +133,8 @@ def _panel(table: ResultTable, group: Group, methods: Sequence[str]) -> Panel:
 
 def _title(column: Column) -> str:
     """Return the name beside a curve; the end of a long one is cut, so the mark comes first."""
+    from dprepro.report.read.cell import MARK
+
     name, mark, _ = column.title.partition(MARK)
     return f"shipped run: {name}" if mark else name
 
@@ -147,6 +153,8 @@ def _published(entries: Iterable[Entry]) -> tuple[Point, ...]:
 
 
 def _notes(table: ResultTable, group: Group) -> tuple[str, ...]:
+    from dprepro.report.judge.verdicts import Verdict
+
     entries = [entry for row in group.rows for entry in row]
     name = table.metric.name
     notes = []

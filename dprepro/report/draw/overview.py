@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dprepro.report.draw.style import MARKS, PHONE_WIDTH, framed, open_frame
+from dprepro.report.draw.style import BLUE, ORANGE, PHONE_WIDTH, framed, open_frame
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.omnibus import normal_score
-from dprepro.report.judge.verdicts import CellVerdict
+from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.text import plain, shortened
 
 FARTHEST = 8.0
@@ -24,6 +26,29 @@ _DOT = 3.4
 _LONGEST = 40
 # A row has room for so many dots one above the other before they move closer together.
 _TALLEST = 9
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How the cells of some verdicts are drawn: shape, and keywords of `Axes.plot`."""
+
+    name: str
+    verdicts: frozenset[Verdict]
+    shape: str
+    look: Mapping[str, Any]
+
+
+MARKS = (
+    Mark("equivalent", frozenset({Verdict.EQUIVALENT}), "o", {"color": BLUE, "mew": 0}),
+    Mark(
+        "inconclusive",
+        frozenset({Verdict.INCONCLUSIVE}),
+        "o",
+        {"color": BLUE, "mfc": "none", "mew": 0.7},
+    ),
+    Mark("different", frozenset({Verdict.BETTER, Verdict.WORSE}), "^", {"color": ORANGE, "mew": 0}),
+)
+"""Disc, ring and triangle: apart without colour, too."""
 
 
 def draw_overview(report: CheckReport) -> Figure | None:

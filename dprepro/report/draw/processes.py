@@ -10,7 +10,6 @@ from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
 from dprepro.errors import DpreproError
 from dprepro.experiment.safe_path import keep_working_directory_out
-from dprepro.inspect.showing import shown_steps
 from dprepro.memory import THREAD_VARIABLES
 
 T = TypeVar("T")
@@ -52,4 +51,6 @@ def in_processes(jobs: Sequence[Callable[[], T]]) -> list[T]:
 
 
 def _shown(items: Sequence[T]) -> Iterator[T]:
+    from dprepro.inspect.showing import shown_steps  # not in the other processes
+
     return shown_steps("drawing", items, lambda _: "figures")

@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.special import betaincinv, ndtri
 
-from dprepro.report.draw.style import MARKS, PHONE_WIDTH, framed, open_frame
+from dprepro.report.draw.overview import MARKS
+from dprepro.report.draw.style import PHONE_WIDTH, framed, open_frame
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.omnibus import normal_score
 from dprepro.report.judge.verdicts import CellVerdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.read.metrics import Metric
 from dprepro.text import shortened
 
@@ -45,30 +44,6 @@ _METHODS = (
     "boosted-topdown", "one-rule", "aplr", "logistic-fair", "linear-fair",
     "logistic-standardized",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Mark:
-    """How the cells of some verdicts are drawn: shape, and keywords of `Axes.plot`."""
-
-    name: str
-    verdicts: frozenset[Verdict]
-    shape: str
-    look: Mapping[str, Any]
-
-
-MARKS = (
-    Mark("equivalent", frozenset({Verdict.EQUIVALENT}), "o", {"color": BLUE, "mew": 0}),
-    Mark(
-        "inconclusive",
-        frozenset({Verdict.INCONCLUSIVE}),
-        "o",
-        {"color": BLUE, "mfc": "none", "mew": 0.7},
-    ),
-    Mark("different", frozenset({Verdict.BETTER, Verdict.WORSE}), "^", {"color": ORANGE, "mew": 0}),
-)
-"""Disc, ring and triangle: apart without colour, too."""
-
 _LOOKS = len(_COLOURS) * len(_MARKERS)
 
 
