@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import Bbox
 
 from dprepro.report.draw.curves import Curve, Panel, Point
@@ -27,8 +27,9 @@ from dprepro.text import file_names, plain
 
 # The axis counts octaves of epsilon. The non-private twins stand so far to the right of the last.
 _GAP = 1.2
-# An axis has room for so many labels, and a line of a note for so many characters.
+# Axes have room for so many labels across and up, and a line of a note for so many characters.
 _TICKS = 8
+_LEVELS = 7
 _LONGEST_NOTE = 60
 # Of the picture of all panels.
 _COLUMNS = 4
@@ -155,6 +156,8 @@ def draw_panel(
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        axes.yaxis.set_major_locator(MaxNLocator(_LEVELS, steps=[1, 2, 2.5, 5, 10]))
     if zoom is not None:
         _set_range(axes, zoom, panel.is_logarithmic)
     present = {point.epsilon for point in panel.points}
