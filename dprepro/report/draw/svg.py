@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from functools import cache
 from xml.etree import ElementTree
 
 import matplotlib
@@ -113,5 +114,6 @@ def _ink(level: int) -> int:
     return round(10 * (255 - level) / 255) * 10
 
 
+@cache
 def _plain(name: str) -> str:
     return _NAMESPACE.sub("", name)
