@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -78,6 +79,27 @@ def public_classes(model: BaseEstimator, domain: Domain, y: np.ndarray) -> np.nd
             f"{type(model).__name__}: y must hold the domain's labels "
             f"{' and '.join(map(repr, domain.target))} as text, or their codes 0 and 1 as numbers, "
             "but it holds something else: np.unique(y) shows what"
+        )
+    return classes
+
+
+def classes_among(model: BaseEstimator, y: np.ndarray, known: Sequence[Any] | None) -> np.ndarray:
+    """Return two labels or more, sorted, (K,): those of a domain, or None for those that occur.
+
+    Known labels are texts if y has texts, and else their codes 0..K-1. Raises ValueError if y holds
+    anything else, or there is one class.
+    """
+    found = classes = np.unique(y)
+    if known is not None:
+        classes = np.unique(known) if found.dtype.kind in "OU" else np.arange(len(known))
+    if np.setdiff1d(found, classes).size:
+        raise ValueError(
+            f"y must hold the domain's labels {', '.join(map(repr, known or ()))} as text, or "
+            "their codes 0, 1, ... as numbers, but it holds something else: np.unique(y) shows what"
+        )
+    if classes.size < 2:
+        raise ValueError(
+            f"{type(model).__name__}: y must hold two classes or more, but it holds 1 class"
         )
     return classes
 

@@ -10,6 +10,7 @@ import numpy as np
 from dprepro.llm.maps import clipped_sum, squared_norms
 from dprepro.llm.rows import NumericRows
 from dprepro.llm.settings import FitSettings
+from dprepro.privacy.subsampling import poisson_sample
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
 
@@ -71,8 +72,7 @@ def batches(generator: np.random.Generator, rows: int, params: FitSettings) -> I
     """Yield the row numbers of each step, sorted.
 
     "poisson": every row joins each batch independently with probability q, so that batches differ
-    in size and may be empty (a binomial size and then a uniform subset of that size are the same
-    in distribution). "shuffle": each epoch deals all rows out once, to batches of L.
+    in size and may be empty. "shuffle": each epoch deals all rows out once, to batches of L.
     """
     per_epoch = params.steps_per_epoch(rows)
     for _ in range(params.epochs):
@@ -82,7 +82,4 @@ def batches(generator: np.random.Generator, rows: int, params: FitSettings) -> I
                 yield np.sort(order[start : start + params.batch_size])
             continue
         for _ in range(per_epoch):
-            size = generator.binomial(rows, params.rate(rows))
-            batch = generator.choice(rows, size, replace=False, shuffle=False)
-            batch.sort()
-            yield batch
+            yield poisson_sample(generator, rows, params.rate(rows))

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from dprepro.estimators.inputs import checked
+from dprepro.estimators.targets import classes_among
 from dprepro.llm.maps import LARGEST_INPUT
 
 
@@ -51,11 +52,7 @@ def numeric_rows(model: Any, X: Any, y: Any, known: Sequence[Any] | None = None)
     """
     X, y = checked(model, X, y, dtype=np.float32, ensure_min_samples=2)
     check_classification_targets(y)
-    model.classes_ = np.unique(y) if known is None else _known_classes(y, known)
-    if model.classes_.size < 2:
-        raise ValueError(
-            f"{type(model).__name__}: y must hold two classes or more, but it holds 1 class"
-        )
+    model.classes_ = classes_among(model, y, known)
     labels = np.searchsorted(model.classes_, y).astype(np.int64)
     return NumericRows(normalised(model, X), labels)
 
@@ -68,15 +65,3 @@ def normalised(model: Any, X: np.ndarray) -> np.ndarray:
     if X.min() >= -LARGEST_INPUT and X.max() <= LARGEST_INPUT:
         return X
     return np.clip(X, -LARGEST_INPUT, LARGEST_INPUT)
-
-
-def _known_classes(y: np.ndarray, known: Sequence[Any]) -> np.ndarray:
-    """Return the labels of a domain, sorted, (K,): as strings, or as codes 0..K-1 as y has them."""
-    found = np.unique(y)
-    classes = np.unique(known) if found.dtype.kind in "OU" else np.arange(len(known))
-    if np.setdiff1d(found, classes).size:
-        raise ValueError(
-            f"y must hold the domain's labels {', '.join(map(repr, known))} as text, or their "
-            "codes 0, 1, ... as numbers, but it holds something else: np.unique(y) shows what"
-        )
-    return classes

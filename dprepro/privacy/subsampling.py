@@ -108,6 +108,16 @@ def log_moment(moment: int, sigma: float, rate: float) -> float:
     return float(logsumexp(log_weight + k * (k - 1) / (2 * sigma**2)))
 
 
+def poisson_sample(generator: np.random.Generator, rows: int, rate: float) -> np.ndarray:
+    """Return the numbers of sampled rows, sorted, int64 (m,): each independently, maybe none.
+
+    A binomial size and then a uniform subset of that size are the same in distribution.
+    """
+    batch = generator.choice(rows, generator.binomial(rows, rate), replace=False, shuffle=False)
+    batch.sort()
+    return batch
+
+
 ACCOUNTANTS: dict[str, Callable[[float, float, int, float], float]] = {
     "pld": pld_epsilon,
     "moments": moments_epsilon,

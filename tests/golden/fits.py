@@ -69,6 +69,7 @@ def private_fits() -> dict[str, Fit]:
 
 
 FLOATING = {
+    "dp-cnn": "gradient steps in float32, by PyTorch, which is an optional extra",
     "dp-llm": "gradient steps in float32, by matrix products",
     "dp-logistic": "diffprivlib perturbs an objective, whose minimum a solver approaches",
     "dp-logistic-fair": "diffprivlib perturbs an objective, whose minimum a solver approaches",

@@ -18,7 +18,7 @@ CASES = [(method, task) for method in all_methods().values() for task in sorted(
 PRIVATE = [(method, task) for method, task in CASES if method.takes_epsilon]
 
 # What reads square images, and no other rows.
-IMAGES = {"cnn"}
+IMAGES = {"cnn", "dp-cnn"}
 
 pytestmark = pytest.mark.filterwarnings("ignore", category=ConvergenceWarning)
 

@@ -60,7 +60,7 @@ def test_a_guarantee_is_for_real_numbers_only_where_noise_is_in_floating_point()
         promised = [m for m in methods if m.guarantee is not Guarantee.NONE]
         rounded = any(m.noise is Noise.FLOATING_POINT for m in promised)
         assert stands.startswith("for real numbers") == rounded, names
-    assert sum(stands.startswith("for real numbers") for _, stands in rows) == 2
+    assert sum(stands.startswith("for real numbers") for _, stands in rows) == 3
 
 
 def test_no_attack_is_said_to_be_open():

@@ -6,7 +6,7 @@ public domain, fitted to the rows that it is given.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +18,8 @@ import pandas as pd
 import dprepro
 from dprepro.baselines.ada_ssp import AdaSSPRegressor
 from dprepro.baselines.ada_ssp.curator import MomentsCurator
+from dprepro.baselines.cnn import DPConvolutionalNetwork
+from dprepro.baselines.cnn.curator import ImageCurator
 from dprepro.baselines.dp_bag import DPBagClassifier
 from dprepro.baselines.dp_bag.curator import BagCurator
 from dprepro.baselines.forests import DPRandomForest
@@ -72,6 +74,11 @@ def _boolean(X: pd.DataFrame) -> np.ndarray:
 
 def _numeric(X: pd.DataFrame) -> np.ndarray:
     return X[["x", "z"]].to_numpy()
+
+
+def _image(X: pd.DataFrame) -> np.ndarray:
+    """Images of 16 x 16 pixels, their upper half as bright as x, the lower as z."""
+    return np.repeat(X[["x", "z"]].to_numpy(), 128, axis=1)
 
 
 @dataclass(frozen=True)
@@ -172,6 +179,11 @@ FITS = {
     "dp-llm, shuffled": Fit(LLMCurator, DPLLMClassifier(sampling="shuffle", **_LLM), _numeric),
 }
 
+if importlib.util.find_spec("torch") is not None:
+    FITS["dp-cnn"] = Fit(
+        ImageCurator, DPConvolutionalNetwork(epochs=2, domain=NUMERIC, random_state=0), _image
+    )
+
 
 def table() -> tuple[pd.DataFrame, np.ndarray]:
     """Return X and y for the fits."""
@@ -199,6 +211,8 @@ def curator_classes() -> set[type[Curator]]:
     while waiting:
         for derived in waiting.pop().__subclasses__():
             waiting.append(derived)
+            if derived is ImageCurator and "dp-cnn" not in FITS:
+                continue  # its fit needs an extra
             if derived.__module__.startswith("dprepro."):
                 found.add(derived)
     return found

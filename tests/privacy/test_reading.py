@@ -23,6 +23,7 @@ READERS = {
     "wrap_training_arrays": "dprepro.estimators.inputs",
     "read_boolean_rows": "dprepro.lazybb.curator",
     "read_numeric_rows": "dprepro.llm.curator",
+    "read_images": "dprepro.baselines.cnn.curator",
 }
 """The functions that may be given X and y of a fit, and their modules."""
 

@@ -1,5 +1,6 @@
-"""A small convolutional network for images, without privacy: needs the extra `torch`."""
+"""Small convolutional networks for images, without privacy and with: need the extra `torch`."""
 
 from dprepro.baselines.cnn.estimator import ConvolutionalNetwork
+from dprepro.baselines.cnn.private import DPConvolutionalNetwork
 
-__all__ = ["ConvolutionalNetwork"]
+__all__ = ["ConvolutionalNetwork", "DPConvolutionalNetwork"]

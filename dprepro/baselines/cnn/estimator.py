@@ -10,9 +10,6 @@ defaults below.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -21,20 +18,47 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from dprepro.errors import DpreproError
+from dprepro.baselines.cnn.network import images_of, one_thread, side_of, started
 from dprepro.estimators.inputs import checked
+from dprepro.estimators.targets import classes_among
 from dprepro.estimators.validation import Parametrised, fitting, plain
 from dprepro.plain import MODERATE, Integer, Number, OrNone
 
-FILTER = 5
-CHANNELS = (20, 50)
-HIDDEN_UNITS = 500
-LEAST_SIDE = 16
-"""Two filters of 5 and two poolings by 2 leave one pixel: (16 - 4) / 2 = 6, (6 - 4) / 2 = 1."""
 _ROWS = 1000
 
 
-class ConvolutionalNetwork(Parametrised, ClassifierMixin, BaseEstimator):
+class ImageClassifier(Parametrised, ClassifierMixin, BaseEstimator):
+    """Predictions of a fitted network."""
+
+    classes_: np.ndarray
+    n_features_in_: int
+    network_: Any
+    centre: float
+    spread: float
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class, float64 (n, K)."""
+        check_is_fitted(self)
+        X = checked(self, X, dtype=np.float32, reset=False)
+        with one_thread() as torch, torch.no_grad():
+            scores = [self.network_(part) for part in self._images(torch, X).split(_ROWS)]
+            probabilities: np.ndarray = torch.softmax(torch.cat(scores).double(), dim=1).numpy()
+        return probabilities
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the likeliest class of each row, (n,)."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def _images(self, torch: Any, X: np.ndarray) -> Any:
+        centre, spread = plain(self, "centre"), plain(self, "spread")
+        images = torch.from_numpy(images_of(X, self._side(), centre, spread))
+        return images.contiguous(memory_format=torch.channels_last)
+
+    def _side(self) -> int:
+        return side_of(self.n_features_in_, type(self).__name__)
+
+
+class ConvolutionalNetwork(ImageClassifier):
     """Two convolutions, a hidden layer and a softmax, by stochastic gradient descent. Not private.
 
     The defaults of `epochs`, `batch_size`, `learning_rate` and `momentum` are those of PyTorch's
@@ -68,10 +92,6 @@ class ConvolutionalNetwork(Parametrised, ClassifierMixin, BaseEstimator):
         missing or infinite values, or fewer than two classes.
     """
 
-    classes_: np.ndarray
-    n_features_in_: int
-    network_: Any
-
     kinds = MappingProxyType({
         "epochs": Integer(1), "batch_size": Integer(1), "learning_rate": Number(0, 1e15, "[]"),
         "momentum": Number(0, 1e15, "[]"), "centre": Number(-1e15, 1e15, "[]"),
@@ -103,12 +123,9 @@ class ConvolutionalNetwork(Parametrised, ClassifierMixin, BaseEstimator):
         X, y = checked(self, X, y, dtype=np.float32, ensure_min_samples=2)
         self._side()
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
-            raise ValueError(
-                f"{type(self).__name__}: y must hold two classes or more, but it holds 1 class"
-            )
-        with _one_thread() as torch:
+        self.classes_ = classes_among(self, y, None)
+        codes = np.searchsorted(self.classes_, y)
+        with one_thread() as torch:
             images, labels = self._images(torch, X), torch.from_numpy(codes.astype(np.int64))
             self._train(torch, images, labels)
         return self
@@ -119,7 +136,10 @@ class ConvolutionalNetwork(Parametrised, ClassifierMixin, BaseEstimator):
             generator.seed()
         else:
             generator.manual_seed(self.random_state)
-        network = self._start(torch, generator.initial_seed())
+        seed = generator.initial_seed()
+        network = started(torch, "large", self._side(), len(self.classes_), seed)
+        # The layout of the images: convolutions are half as fast again in it.
+        network = network.to(memory_format=torch.channels_last)
         optimiser = torch.optim.SGD(
             network.parameters(), lr=self.learning_rate, momentum=self.momentum
         )
@@ -131,63 +151,3 @@ class ConvolutionalNetwork(Parametrised, ClassifierMixin, BaseEstimator):
                 torch.nn.functional.cross_entropy(scores, labels[batch]).backward()
                 optimiser.step()
         self.network_ = network.eval()
-
-    def _start(self, torch: Any, seed: int) -> Any:
-        """Return the network with PyTorch's own starting values, drawn from the seed."""
-        nn, (first, second) = torch.nn, CHANNELS
-        left = ((self._side() - FILTER + 1) // 2 - FILTER + 1) // 2
-        with torch.random.fork_rng(devices=[]):  # the generator of the process stays as it is
-            torch.manual_seed(seed)
-            network = nn.Sequential(
-                nn.Conv2d(1, first, FILTER), nn.ReLU(), nn.MaxPool2d(2),
-                nn.Conv2d(first, second, FILTER), nn.ReLU(), nn.MaxPool2d(2),
-                nn.Flatten(), nn.Linear(second * left**2, HIDDEN_UNITS), nn.ReLU(),
-                nn.Linear(HIDDEN_UNITS, len(self.classes_)),
-            )  # fmt: skip
-        # The layout of the images: convolutions are half as fast again in it.
-        return network.to(memory_format=torch.channels_last)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probability of each class, float64 (n, K)."""
-        check_is_fitted(self)
-        X = checked(self, X, dtype=np.float32, reset=False)
-        with _one_thread() as torch, torch.no_grad():
-            scores = [self.network_(part) for part in self._images(torch, X).split(_ROWS)]
-            probabilities: np.ndarray = torch.softmax(torch.cat(scores).double(), dim=1).numpy()
-        return probabilities
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the likeliest class of each row, (n,)."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def _images(self, torch: Any, X: np.ndarray) -> Any:
-        side = self._side()
-        pixels = (X - np.float32(plain(self, "centre"))) / np.float32(plain(self, "spread"))
-        images = torch.from_numpy(pixels).reshape(-1, 1, side, side)
-        return images.contiguous(memory_format=torch.channels_last)
-
-    def _side(self) -> int:
-        side = math.isqrt(self.n_features_in_)
-        if side**2 != self.n_features_in_ or side < LEAST_SIDE:
-            raise ValueError(
-                f"{type(self).__name__} reads square images of {LEAST_SIDE} x {LEAST_SIDE} pixels "
-                f"or more, one column a pixel, got {self.n_features_in_} columns"
-            )
-        return side
-
-
-@contextmanager
-def _one_thread() -> Iterator[Any]:
-    """Give PyTorch, which uses one thread meanwhile: sums then have one order."""
-    try:
-        import torch
-    except ImportError:
-        raise DpreproError(
-            "a convolutional network needs PyTorch: pip install 'dprepro[torch]'"
-        ) from None
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield torch
-    finally:
-        torch.set_num_threads(threads)
