@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,7 @@ SIZES = {
     "mammography": (11183, 6, 260),
     "phishing": (11055, 30, 6157),
     "telco": (7043, 19, 1869),
+    "support2": (9105, 19, 2360),
     "telco-without-total": (7043, 18, 1869),
 }
 REGRESSION_SIZES = {
@@ -53,7 +55,12 @@ REGRESSION_SIZES = {
     "wine-white": (4898, 11),
 }
 IMAGES = ["mnist", "fashion-mnist"]
-LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/"
+BY_VALUES = (
+    "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/",  # publishes no checksums
+    "https://archive.ics.uci.edu/static/public/327/",  # the known checksum is that of a copy
+)
+"""Places whose files the values alone decide."""
+NO_DOWNLOAD = ["give-me-some-credit", "give-me-some-credit-complete", "healthcare", "henan"]
 PUBLIC = [*SIZES, *REGRESSION_SIZES]
 
 
@@ -127,7 +134,7 @@ def test_bounds_were_not_read_off_the_file(datasets: dict[str, Dataset], name: s
     documented |= {"housingMedianAge", "medianIncome", "energy", "time_in_hospital"}
     # Round numbers that a rule gave before the file was looked at, and that it reaches.
     documented |= {"LIMIT_BAL", "NumberOfDependents"}
-    documented |= {"SEX", "EDUCATION"}  # codes
+    documented |= {"SEX", "EDUCATION", "scoma"}  # codes, and a score of 0 to 100
     documented |= {"aspect", "hr", "temp", "atemp", "hum"}  # degrees, hours, shares of a maximum
     documented |= set(load_card("phishing").features or {})  # coded -1, 0, 1 by rule
     X, domain = datasets[name].X, datasets[name].domain
@@ -154,9 +161,19 @@ def test_public_data_are_known_to_the_last_value(name: str) -> None:
     assert card.expect.values_sha256
     for source in card.sources:
         for part in source.files:
-            # LIBSVM publishes no checksums: of its files the values alone decide.
             known = part.sha256 or part.kind in ("openml", "sklearn")
-            assert known or str(part.http).startswith(LIBSVM), part.label
+            assert known or str(part.http).startswith(BY_VALUES), part.label
+
+
+def test_cards_without_a_download_are_known_and_say_why() -> None:
+    def is_offline(name: str) -> bool:
+        parts = [part for source in load_card(name).sources for part in source.files]
+        return all(part.kind in ("file", "synthetic") for part in parts)
+
+    assert [name for name in card_names() if is_offline(name)] == NO_DOWNLOAD
+    for name in NO_DOWNLOAD:
+        text = Path("datasets", f"{name}.yaml").read_text()
+        assert re.search("No download|never released|any longer", text), name
 
 
 @pytest.mark.parametrize("name", IMAGES)
