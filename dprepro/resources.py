@@ -8,6 +8,11 @@ from typing import Literal
 _PACKAGE = Path(__file__).resolve().parent
 
 
+def checkout() -> Path | None:
+    """Return the checkout, which has documents, tests and benchmarks, too; None in a wheel."""
+    return _PACKAGE.parent if (_PACKAGE.parent / "pyproject.toml").is_file() else None
+
+
 def builtin(kind: Literal["configs", "datasets", "results"]) -> Path:
     """Return the folder of the built-in `kind`.
 

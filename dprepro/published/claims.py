@@ -137,6 +137,34 @@ class Within(CellClaim):
         return f"at most {self.high}" if self.low is None else f"{self.low} to {self.high}"
 
 
+class BestInMost(CellClaim):
+    """In most settings (a dataset and an epsilon) the best measured mean is that of one of these.
+
+    The document prints no cells for them. `table` is the layout whose protocol the results follow.
+    """
+
+    table: str
+    datasets: Names
+    methods: Names
+    rivals: Names
+    epsilons: Numbers
+    metric: str
+
+    def unprinted(self, paper: str) -> list[PublishedCell]:
+        """Return one cell for each dataset, method and epsilon, with 0 for a printed mean."""
+        return [
+            PublishedCell(paper, self.table, dataset, name, level, self.metric, 0.0, None)
+            for dataset in self.datasets
+            for name in (*self.methods, *self.rivals)
+            for level in self.epsilons
+        ]
+
+    @property
+    def range(self) -> str:
+        """What is stated, in words."""
+        return f"in most of {len(self.datasets) * len(self.epsilons)} settings"
+
+
 class Claims(Strict):
     """The claims of one document, by kind."""
 
@@ -147,6 +175,7 @@ class Claims(Strict):
     noticeable: list[NoticeableUpTo] = Field(default_factory=list)
     ahead: list[AheadInMost] = Field(default_factory=list)
     within: list[Within] = Field(default_factory=list)
+    most: list[BestInMost] = Field(default_factory=list)
     computed: list[Computed] = Field(default_factory=list)
     settings: list[Settings] = Field(default_factory=list)
     repeats: list[Repeats] = Field(default_factory=list)

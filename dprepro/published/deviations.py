@@ -5,26 +5,93 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.published.claims import load_claims
 from dprepro.published.published import FOLDER, load_published
 from dprepro.published.schema import Names, Numbers, Selector, Strict
+from dprepro.resources import builtin, checkout
 from dprepro.yaml_model import read_model
 
 DEVIATIONS_FILE = FOLDER / "deviations.yaml"
+
+
+class Evidence(Strict):
+    """A place where what a reason says can be looked up; one of the first three keys is given.
+
+    Attributes
+    ----------
+    results
+        A built-in config, whose recorded results are meant.
+    test
+        ``tests/FILE.py::NAME`` or ``tests/FILE.py``.
+    file
+        A page, a benchmark or the output of one, by its path in the repository.
+    shows
+        What to look for there, or to compare.
+    """
+
+    results: str | None = None
+    test: str | None = None
+    file: str | None = None
+    shows: str = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> Evidence:
+        if sum(place is not None for place in (self.results, self.test, self.file)) != 1:
+            raise ValueError("give one of `results`, `test` and `file`, and `shows`")
+        return self
+
+    def __str__(self) -> str:
+        place = f"results of {self.results}" if self.results else self.test or self.file
+        return f"{place} ({self.shows})"
+
+    def require(self, path: Path, where: str) -> None:
+        """Raise DpreproError unless the place exists; `path` is the file of the entry.
+
+        Tests and files are looked for in the checkout, and beside a file of the user's own. A wheel
+        has those of our entries no more.
+        """
+        if self.results is not None:
+            configs, results = builtin("configs"), builtin("results")
+            known = {path.stem for path in results.glob("*.parquet")}
+            if not (configs / f"{self.results}.yaml").is_file() or self.results not in known:
+                raise DpreproError(
+                    f"{path}: {where}: evidence: no recorded results of a built-in config "
+                    f"{self.results!r}{nearest(self.results, sorted(known)) or '.'} "
+                    "Allowed: configs with a journal in results/"
+                )
+            return
+        place, folders = str(self.test or self.file), [checkout()]
+        if path != DEVIATIONS_FILE:
+            folders.append(path.parent)
+        elif folders == [None]:
+            return
+        file, _, name = place.partition("::")
+        texts = [(f / file).read_text("utf8") for f in folders if f and (f / file).is_file()]
+        if not any(not name or f"def {name}(" in text for text in texts):
+            raise DpreproError(
+                f"{path}: {where}: evidence: there is no {place!r}. Allowed: a path in the "
+                "repository or beside this file, and for a test also ::NAME"
+            )
 
 
 class Reviewed(Strict):
     """What was found out about a deviation.
 
     `cause` is left out where `reason` explains it, and "unknown" where none was found;
-    `reason` then says what was tried.
+    `reason` then says what was tried. `evidence` says where both can be looked up.
     """
 
     reason: str = Field(min_length=1)
     cause: Literal["unknown"] | None = None
+    evidence: list[Evidence] = Field(min_length=1)
+
+    @property
+    def told(self) -> str:
+        """The reason, and where its evidence lies."""
+        return f"{self.reason} Evidence: {'; '.join(map(str, self.evidence))}."
 
     @property
     def is_unknown(self) -> bool:
@@ -67,11 +134,15 @@ def load_deviations(path: Path = DEVIATIONS_FILE) -> list[Deviation]:
     Raises
     ------
     DpreproError
-        If the file is malformed, or an entry names something that is not printed.
+        If the file is malformed, or an entry names something that is not printed, or evidence that
+        does not exist.
     """
     deviations = read_model(path, _File).deviations
     for number, entry in enumerate(deviations, start=1):
-        entry.require_printed(load_published(entry.paper), f"{path}: deviation {number}")
+        where = f"deviation {number}"
+        entry.require_printed(load_published(entry.paper), f"{path}: {where}")
+        for evidence in entry.evidence:
+            evidence.require(path, where)
     return deviations
 
 
@@ -81,7 +152,7 @@ def load_claim_deviations(path: Path = DEVIATIONS_FILE) -> list[ClaimDeviation]:
     Raises
     ------
     DpreproError
-        If the file is malformed, or an entry names a claim that does not exist.
+        If the file is malformed, or an entry names a claim or evidence that does not exist.
     """
     entries = read_model(path, _File).claims
     for number, entry in enumerate(entries, start=1):
@@ -91,4 +162,6 @@ def load_claim_deviations(path: Path = DEVIATIONS_FILE) -> list[ClaimDeviation]:
                 f"{path}: claim {number}: {entry.paper} has no claim {entry.claim!r}"
                 f"{nearest(entry.claim, names) or '.'} Allowed: {', '.join(names) or 'none'}"
             )
+        for evidence in entry.evidence:
+            evidence.require(path, f"claim {number}")
     return entries

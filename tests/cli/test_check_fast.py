@@ -160,6 +160,7 @@ def test_an_entry_that_no_longer_applies_fails(recorded, tmp_path):
     entry = {
         "paper": "dp-ebm-2021", "tables": "2", "datasets": "adult", "methods": "dp-ebm-gdp-2021",
         "epsilons": 0.5, "expected": "worse", "reason": "the formula asks for more noise",
+        "evidence": [{"file": "README.md", "shows": "the table"}],
     }  # fmt: skip
     path = tmp_path / "deviations.yaml"
     path.write_text(yaml.safe_dump({"deviations": [entry]}))

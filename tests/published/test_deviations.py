@@ -1,14 +1,19 @@
+import io
+import itertools
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
 from dprepro.errors import DpreproError
+from dprepro.published import deviations
 from dprepro.published.deviations import (
     DEVIATIONS_FILE,
     load_claim_deviations,
     load_deviations,
 )
+from dprepro.published.hypotheses import load_hypotheses
 from dprepro.published.published import load_published
 
 ENTRY = {
@@ -19,10 +24,16 @@ ENTRY = {
     "epsilons": [0.5, 1],
     "expected": "worse",
     "reason": "Theorem 2 asks for more noise than was added.",
+    "evidence": [{"results": "adult", "shows": "both compositions"}],
 }
 
 
-CLAIM = {"paper": "dp-ebm-2021", "claim": "best-in-all", "reason": "A rival is ahead on Pol."}
+CLAIM = {
+    "paper": "dp-ebm-2021",
+    "claim": "best-in-all",
+    "reason": "A rival is ahead on Pol.",
+    "evidence": [{"file": "README.md", "shows": "the table"}],
+}
 
 
 def write(folder: Path, *entries: dict, claims: tuple[dict, ...] = ()) -> Path:
@@ -34,6 +45,59 @@ def write(folder: Path, *entries: dict, claims: tuple[dict, ...] = ()) -> Path:
 def test_the_reviewed_file_is_sound():
     for entry in [*load_deviations(DEVIATIONS_FILE), *load_claim_deviations(DEVIATIONS_FILE)]:
         assert len(entry.reason.split()) >= 5, f"a reason says why: {entry}"
+
+
+def test_no_cause_is_known_here_and_unknown_there():
+    pairs = [
+        (entry, question)
+        for entry in load_deviations()
+        for question in load_hypotheses()
+        if any(question.asks_about(entry.paper, *place) for place in _columns(entry))
+    ]
+    assert len(pairs) >= 5
+    for entry, question in pairs:
+        other = "identified" if entry.is_unknown else "unknown"
+        assert question.finding != other, (entry.methods, entry.datasets)
+
+
+def _columns(entry):
+    return itertools.product(entry.tables, entry.datasets, entry.methods)
+
+
+def test_where_to_look_is_told_with_the_reason(tmp_path):
+    (entry,) = load_deviations(write(tmp_path, ENTRY))
+    assert entry.told == f"{ENTRY['reason']} Evidence: results of adult (both compositions)."
+
+
+def test_a_wheel_has_no_documents_or_tests_to_look_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(deviations, "checkout", lambda: None)
+    entry = {**ENTRY, "evidence": [{"file": "docs/nothing.md", "shows": "x"}]}
+    path = write(tmp_path, entry)
+    with pytest.raises(DpreproError, match=r"nothing\.md"):
+        load_deviations(path)
+    monkeypatch.setattr(deviations, "DEVIATIONS_FILE", path)
+    assert len(load_deviations(path)) == 1
+
+
+def test_evidence_can_lie_beside_a_file_of_ones_own(tmp_path):
+    (tmp_path / "mine.txt").write_text("0.1")
+    entry = {**ENTRY, "evidence": [{"file": "mine.txt", "shows": "x"}]}
+    assert len(load_deviations(write(tmp_path, entry))) == 1
+
+
+def test_telco_has_the_printed_share_without_eleven_rows(data_dir):
+    (file,) = (data_dir / "telco").glob("*.csv")
+    table = pd.read_csv(file)
+    positive, blank = table["Churn"] == "Yes", table["TotalCharges"].str.strip() == ""
+    assert blank.sum() == 11
+    assert round(100 * positive.mean(), 2) == 26.54
+    assert round(100 * positive[~blank].mean(), 2) == 26.58
+
+
+def test_a_reader_that_takes_the_first_row_for_a_header_counts_one_less(data_dir):
+    text = (data_dir / "elevators" / "elevators.arff").read_text()
+    rows = text.lower().split("@data")[1].strip().splitlines()
+    assert len(pd.read_csv(io.StringIO("\n".join(rows)))) == 16_599 - 1
 
 
 def test_a_reason_that_says_unknown_is_listed_as_unknown():
@@ -60,7 +124,7 @@ def test_the_examples_in_the_file_are_valid_entries(tmp_path):
     starts = [i for i, line in enumerate(lines) if line.startswith("#   - paper")]
     cells, claims = (
         [line.removeprefix("#") for line in lines[start : start + length]]
-        for start, length in zip(starts, (7, 3), strict=True)
+        for start, length in zip(starts, (10, 5), strict=True)
     )
     path = tmp_path / "d.yaml"
     path.write_text("\n".join(["deviations:", *cells, "claims:", *claims]) + "\n")
@@ -87,6 +151,13 @@ def test_entries_come_in_order(tmp_path):
         ({"reason": ""}, "reason"),
         ({"epsilon": 1}, "epsilon"),
         ({"paper": "dp-ebm"}, "unknown document 'dp-ebm'"),
+        ({"evidence": []}, "evidence"),
+        ({"evidence": [{"file": "README.md"}]}, "shows"),
+        ({"evidence": [{"shows": "x"}]}, "one of `results`, `test` and `file`"),
+        ({"evidence": [{"results": "adlut", "shows": "x"}]}, "'adlut'; did you mean 'adult'"),
+        ({"evidence": [{"results": "fast", "shows": "x"}]}, "no recorded results .* 'fast'"),
+        ({"evidence": [{"file": "docs/nothing.md", "shows": "x"}]}, "no 'docs/nothing.md'"),
+        ({"evidence": [{"test": "tests/test_init.py::test_x", "shows": "x"}]}, "no .*::test_x"),
     ],
 )
 def test_wrong_entries_are_refused(tmp_path, change, message):
@@ -115,6 +186,10 @@ def test_claims_are_explained_beside_cells(tmp_path):
         ({"paper": "dp-ebm"}, "dp-ebm has no claim 'best-in-all'. Allowed: none"),
         ({"reason": ""}, "reason"),
         ({"expected": "worse"}, "expected"),
+        (
+            {"evidence": [{"file": "docs/nothing.md", "shows": "x"}]},
+            "claim 1: .* no 'docs/nothing.md'",
+        ),
     ],
 )
 def test_wrong_claims_are_refused(tmp_path, change, message):

@@ -282,7 +282,7 @@ def _explain_claim(
     entry = reasons.get((claim.paper, claim.claim.name))
     if entry is None or claim.outcome is not Outcome.FAILS:
         return claim
-    return replace(claim, explanation=entry.reason, is_unknown=entry.is_unknown)
+    return replace(claim, explanation=entry.told, is_unknown=entry.is_unknown)
 
 
 def _explain(cell: CellVerdict, entries: Sequence[Deviation]) -> tuple[CellVerdict, list[Stale]]:
@@ -291,7 +291,7 @@ def _explain(cell: CellVerdict, entries: Sequence[Deviation]) -> tuple[CellVerdi
         if not entry.matches(cell.published):
             continue
         if entry.expected == cell.verdict.value:
-            cell = replace(cell, explanation=entry.reason, is_unknown=entry.is_unknown)
+            cell = replace(cell, explanation=entry.told, is_unknown=entry.is_unknown)
         elif cell.verdict.is_final:
             stale.append(Stale(cell, entry))
     return cell, stale

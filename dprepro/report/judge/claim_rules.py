@@ -12,6 +12,7 @@ from dprepro.published.claims import (
     AheadInMost,
     Average,
     BestInAll,
+    BestInMost,
     CellClaim,
     LossAtMost,
     Mean,
@@ -137,6 +138,28 @@ def _best(
     claim: BestInAll, means: Means, printed: Means, margins: Mapping[str, Margin]
 ) -> Finding | None:
     """Count the settings in which the best of the methods is ahead of every rival."""
+    won, lost = _settings_won(claim, means)
+    behind = f"; behind on {', '.join(lost)}" if lost else ""
+    total = won + len(lost)
+    holds = not lost and (total == claim.settings or not means.is_whole)
+    text = f"best in {won} of {total} settings{behind}"
+    return Finding(holds, {"won": won, "settings": total}, text) if total else None
+
+
+@assess.register
+def _best_in_most(
+    claim: BestInMost, means: Means, printed: Means, margins: Mapping[str, Margin]
+) -> Finding | None:
+    """Count the same settings; more than half must be won."""
+    won, lost = _settings_won(claim, means)
+    total = won + len(lost)
+    behind = f"; behind on {', '.join(lost)}" if lost else ""
+    text = f"best in {won} of {total} settings{behind}"
+    return Finding(2 * won > total, {"won": won, "settings": total}, text) if total else None
+
+
+def _settings_won(claim: BestInAll | BestInMost, means: Means) -> tuple[int, list[str]]:
+    """Return how many settings one of the methods wins, and the names of the others."""
     won, lost = 0, []
     for cell in means.settings():
         ours, rivals = (
@@ -152,11 +175,7 @@ def _best(
             won += 1
         else:
             lost.append(f"{cell.dataset} at ε={level(cell.epsilon)}")
-    behind = f"; behind on {', '.join(lost)}" if lost else ""
-    total = won + len(lost)
-    holds = not lost and (total == claim.settings or not means.is_whole)
-    text = f"best in {won} of {total} settings{behind}"
-    return Finding(holds, {"won": won, "settings": total}, text) if total else None
+    return won, lost
 
 
 @assess.register

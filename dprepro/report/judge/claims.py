@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from dprepro.published.claim import CellClaim, Claim, FactClaim
-from dprepro.published.claims import Within
+from dprepro.published.claims import BestInMost, Within
 from dprepro.published.published import PublishedCell
 from dprepro.report.judge.claim_rules import Means, assess
 from dprepro.report.judge.fact_rules import establish, stated
@@ -128,7 +128,7 @@ def _judge_cells(
     same = Means({cell: cell.mean for cell in measured}, is_whole)
     errors = {v.published: _standard_error(v) for v in possible}
     ours = assess(claim, Means(measured, is_whole, errors), same, margins)
-    is_printed = not isinstance(claim, Within)
+    is_printed = not isinstance(claim, Within | BestInMost)
     return ClaimVerdict(
         paper,
         claim,
@@ -136,7 +136,7 @@ def _judge_cells(
         whole=assess(claim, everything, everything, margins) if is_printed else None,
         published=(
             Finding(True, {}, claim.range)
-            if isinstance(claim, Within)
+            if isinstance(claim, Within | BestInMost)
             else assess(claim, same, same, margins)
         ),
         measured=ours,

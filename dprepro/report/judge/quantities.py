@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import csv
 import inspect
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.published.published import FOLDER, load_published
 from dprepro.report.judge.settings import found_params
+from dprepro.resources import builtin
 
 if TYPE_CHECKING:
     from dprepro.data.card import Card
@@ -251,6 +254,27 @@ def other_settings(dataset: str, config: str, method: str) -> float:
     return count
 
 
+def roughness(model: str, feature: str) -> float:
+    """Return the total variation over the range of a function in a model of results/models.
+
+    It is 1 for a function that only rises or only falls. A bin of missing values is left out.
+    """
+    path = builtin("results") / "models" / f"{model}.json"
+    try:
+        parts = json.loads(path.read_text(encoding="utf-8"))["features"]
+    except FileNotFoundError:
+        raise DpreproError(f"there is no model {model!r} in {path.parent}") from None
+    (part,) = [part for part in parts if part["name"] == feature]
+    values = part["values"][: part["missing_bin"]]
+    steps = sum(abs(after - before) for before, after in pairwise(values))
+    return float(steps / (max(values) - min(values)))
+
+
+def rougher_functions(rough: str, smooth: str, features: Sequence[str]) -> float:
+    """Return of how many features the function in `smooth` is no smoother than in `rough`."""
+    return sum(roughness(smooth, name) >= roughness(rough, name) for name in features)
+
+
 def _gain(parts: Sequence[Sequence[float]]) -> float:
     whole = [sum(weights) for weights in zip(*parts, strict=True)]
     mixed, *pure = [4 * a * b / (a + b) for a, b in (whole, *parts)]
@@ -278,7 +302,7 @@ QUANTITIES: dict[str, Callable[..., float]] = {
         rows, donors_test_rows, features, most_features, positive_percent, boolean_columns, total,
         combinations, mean_leaf_share, clip_of_mean, sampled_epsilon, renyi_epsilon_of_trees,
         spent_epsilon, vote_epsilon, gain_move, rounds_of_theorem_5, weak_percent,
-        network_parameters, wrong_percentages, other_settings,
+        network_parameters, wrong_percentages, other_settings, rougher_functions,
     )
 }  # fmt: skip
 """What a claim can compute, by name."""

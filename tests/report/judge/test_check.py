@@ -20,6 +20,8 @@ from tests.report.journals import cell, spread
 
 PAPER = load_documents()["dp-ebm-2021"]
 GOOD, BAD = 0.875, 0.8
+TOLD = "known Evidence: README.md (the table)."
+EVIDENCE = [{"file": "README.md", "shows": "the table"}]
 # As printed LightGBM is ahead of the EBM on 5 of 7 datasets. A tenth of the printed RMSE puts the
 # EBM ahead on the four regression datasets; its AUROC falls behind on all three others.
 HOLDING, FAILING = 1.0, 0.1
@@ -35,6 +37,7 @@ def explain(expected="worse", epsilons=0.5, **fields):
             "epsilons": epsilons,
             "expected": expected,
             "reason": "known",
+            "evidence": EVIDENCE,
             **fields,
         }
     )
@@ -72,7 +75,7 @@ def test_an_unexplained_deviation_fails():
 def test_an_explained_deviation_passes_and_carries_its_reason():
     report = outcome(BAD, deviations=[explain()])
     assert report.passes()
-    assert [v.explanation for v in report.explained] == ["known"]
+    assert [v.explanation for v in report.explained] == [TOLD]
     assert report.unexplained == []
     assert report.stale == []
 
@@ -135,7 +138,10 @@ def claimed(ebm, explained=()):
         for c, mean in means.items()
     ]
     wide = {name: Margin(absolute=1e9) for name in margins()}
-    entries = [ClaimDeviation(paper=PAPER.paper, claim=c, reason="known") for c in explained]
+    entries = [
+        ClaimDeviation(paper=PAPER.paper, claim=c, reason="known", evidence=EVIDENCE)
+        for c in explained
+    ]
     entries += load_claim_deviations()
     return check_documents([PAPER], Results(tuple(cells)), [], wide, claim_deviations=entries)
 
@@ -165,8 +171,8 @@ def test_a_claim_that_does_not_hold_fails_unless_explained():
     assert not report.passes()
     explained = claimed(FAILING, ["lightgbm-ahead"])
     assert explained.passes()
-    (found,) = [c for c in explained.claims if c.explanation == "known"]
-    assert (found.explanation, explained.stale_claims) == ("known", [])
+    (found,) = [c for c in explained.claims if c.explanation == TOLD]
+    assert (found.explanation, explained.stale_claims) == (TOLD, [])
 
 
 def test_an_explained_claim_that_holds_is_stale():
@@ -244,11 +250,13 @@ def test_a_cause_that_is_unknown_is_told_from_one_that_is_known():
 
 def test_a_claim_of_unknown_cause_is_told_from_one_that_is_known():
     name = "table-1-cal-housing"
-    entry = ClaimDeviation(paper=PAPER.paper, claim=name, reason="tried", cause="unknown")
+    entry = ClaimDeviation(
+        paper=PAPER.paper, claim=name, reason="tried", cause="unknown", evidence=EVIDENCE
+    )
     report = outcome(claim_deviations=[entry])
     (claim,) = [c for c in report.claims if c.claim.name == name]
     assert claim.is_unknown
-    assert claim_notes(claim)[-1] == "Looked into, cause unknown: tried"
+    assert claim_notes(claim)[-1].startswith("Looked into, cause unknown: tried Evidence: README")
 
 
 def judgement(p_value, method="dp-ebm-gdp-2021", dataset="adult"):

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from dprepro.published.claims import CellClaim, Within
+from dprepro.published.claims import BestInMost, CellClaim, Within
 from dprepro.published.published import PublishedCell
 from dprepro.report.judge.claim_rules import Means, _leads, assess
 
@@ -45,6 +45,23 @@ def test_every_kind_of_claim_has_a_rule():
         assert assess.dispatch(kind) is not assess.dispatch(CellClaim)
     with pytest.raises(TypeError, match="no rule"):
         assess(object(), None, None, {})
+
+
+@pytest.mark.parametrize(("won", "holds"), [(0, False), (1, False), (2, True)])
+def test_a_method_is_best_in_most_settings_if_it_wins_more_than_half(won, holds):
+    claim = BestInMost(
+        name="n", section="s", states="x", table="1", datasets=["adult", "wine-white"],
+        methods="dp-ebm", rivals=["a", "b"], epsilons=1, metric="auc",
+    )  # fmt: skip
+    cells = claim.unprinted("paper")
+    assert len(cells) == 2 * 3
+    ahead = {dataset for dataset, _ in zip(claim.datasets, range(won), strict=False)}
+    means = {c: 0.8 if c.method != "dp-ebm" else 0.9 if c.dataset in ahead else 0.8 for c in cells}
+    finding = assess(claim, Means(means, True), Means({}, True), {})
+    assert finding.holds == holds
+    assert finding.figures == {"won": won, "settings": 2}
+    assert claim.range == "in most of 2 settings"
+    assert assess(claim, Means({}, False), Means({}, False), {}) is None
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import json
 import math
 from dataclasses import replace
 
@@ -36,6 +37,27 @@ from dprepro.report.judge.quantities import QUANTITIES, compute
 )
 def test_quantities(quantity, arguments, expected):
     assert compute(quantity, arguments) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_function_is_as_rough_as_it_varies_over_its_range(tmp_path, monkeypatch):
+    monkeypatch.setattr(quantities, "builtin", lambda kind: tmp_path)
+    (tmp_path / "models").mkdir()
+
+    def save(name, *functions):
+        parts = [
+            {"name": feature, "values": values, "missing_bin": missing}
+            for feature, values, missing in functions
+        ]
+        (tmp_path / "models" / f"{name}.json").write_text(json.dumps({"features": parts}))
+
+    save("a", ("x", [0, 3, 1, 4, 100], 4), ("y", [0, 1, 2], None))
+    save("b", ("x", [0, 2, 4], None), ("y", [5, 3, 1], None))
+    assert quantities.roughness("a", "x") == pytest.approx((3 + 2 + 3) / 4)
+    assert quantities.roughness("b", "y") == 1
+    arguments = {"rough": "a", "smooth": "b", "features": ["x", "y"]}
+    assert compute("rougher_functions", arguments) == 1  # y is no smoother
+    with pytest.raises(DpreproError, match="no model 'c'"):
+        quantities.roughness("c", "x")
 
 
 def test_the_printed_noise_of_the_image_and_the_hospital_experiments():

@@ -32,6 +32,7 @@ from tests.report.claims import ROUNDED
 from tests.report.journals import records, write
 from tests.report.page.pages import ENVIRONMENT, journals
 
+EVIDENCE = [{"file": "README.md", "shows": "the table"}]
 REASON = "it was a Tuesday, says `cal -3 <now>`"
 LISTED = {"tables": ["2"], "datasets": ["adult"], "methods": ["dp-ebm-gdp-2021"], "epsilons": [2.0]}
 
@@ -45,7 +46,9 @@ def folder(tmp_path_factory):
 def sources(folder):
     documents = [load_documents()["dp-ebm-2021"]]
     results = read_results(folder)
-    explained = [Deviation(paper="dp-ebm-2021", expected="worse", reason=REASON, **LISTED)]
+    explained = [
+        Deviation(paper="dp-ebm-2021", expected="worse", reason=REASON, evidence=EVIDENCE, **LISTED)
+    ]
     tables = build_tables(results, documents, compare=True)
     report = check_documents(documents, results, explained, margins())
     return Sources(
@@ -74,7 +77,7 @@ def test_every_printed_cell_stands_there_once_with_its_verdict(page, sources):
 
 def test_a_deviation_leads_to_its_reason_and_only_a_deviation_does(page):
     (reason,) = page.deviations
-    assert reason.text == REASON
+    assert reason.text == f"{REASON} Evidence: README.md (the table)."
     assert reason.title == "dp-ebm-gdp-2021 on adult"
     ((cell, name),) = page.reasons.items()
     assert (cell.epsilon, name) == (2.0, reason.name)
@@ -273,7 +276,7 @@ def test_claims_that_fail_and_the_least_confidence_are_stated(sources, page):
 def test_entries_that_no_longer_apply_are_named(sources, folder):
     held = Deviation(
         paper="dp-ebm-2021", tables=["2"], datasets=["adult"], methods=["dp-ebm-gdp-2021"],
-        epsilons=[1.0], expected="worse", reason="because",
+        epsilons=[1.0], expected="worse", reason="because", evidence=EVIDENCE,
     )  # fmt: skip
     report = check_documents(sources.documents, read_results(folder), [held], margins())
     (line,) = build_page(replace(sources, report=report)).stale
