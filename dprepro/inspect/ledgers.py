@@ -87,6 +87,8 @@ def planned_ledgers(
     planned = plan(config, data_dir, identify=False)
     chosen = narrow(planned, splits=1, methods=methods, epsilons=epsilons)
     tasks = [p.task for p in chosen if not p.skip]
+    if chosen and not tasks:
+        raise DpreproError("\n".join(dict.fromkeys(p.skip for p in chosen)))
     rows = round((card.expect.rows or ROWS) * (1 - (0 if all_rows else config.held_out)))
     found = list(_fit_all(tasks, domain, card.task, rows))
     for each in found:

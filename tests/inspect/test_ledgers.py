@@ -1,5 +1,7 @@
 """Planned ledgers: those of the real fits, without the real rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,13 @@ def test_methods_without_a_budget_have_no_ledger():
     labels = {p.task.label for p in planned_ledgers(load_config("adult"), epsilons=(1.0,))}
     assert "ebm" not in labels
     assert "dp-logistic-fair" in labels
+
+
+def test_a_method_whose_extra_is_not_installed_is_named(monkeypatch):
+    lacking = replace(registry.get("dp-cnn"), requires="surely_not_installed")
+    monkeypatch.setattr("dprepro.methods.registry.get", lambda name: lacking)
+    with pytest.raises(DpreproError, match="dp-cnn needs the module 'surely_not_installed'"):
+        planned_ledgers(load_config("fashion-mnist-cnn"), methods=("dp-cnn",))
 
 
 def test_without_a_public_domain_it_says_what_to_do(tmp_path):
