@@ -64,7 +64,7 @@ def support2(target: str, bounds: tuple[float, float]) -> Table:
     """Return measurements of SUPPORT2, some of them missing, and a score as the target."""
     folder = os.environ.get("DPREPRO_DATA")
     if folder is None:
-        raise SystemExit("SUPPORT2 has no card: set DPREPRO_DATA to a folder with support2/")
+        raise SystemExit("its card drops the scores: set DPREPRO_DATA to a folder with support2/")
     rows = pd.read_csv(Path(folder) / "support2" / "support2.csv", skipinitialspace=True)
     rows = rows[rows[target].notna()].reset_index(drop=True)
     features = tuple(NumericFeature(n, *map(float, b), missing=True) for n, b in _SUPPORT.items())

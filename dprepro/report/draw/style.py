@@ -42,7 +42,7 @@ _METHODS = (
     "lazybb-topdown-2022-code", "toy-dp-ebm", "ebm", "lightgbm", "logistic", "linear", "llm",
     "cnn", "mlp", "xgboost", "random-forest", "gradient-boosting", "boosted-1r",
     "boosted-topdown", "one-rule", "aplr", "logistic-fair", "linear-fair",
-    "logistic-standardized",
+    "logistic-standardized", "dp-cnn",
 )  # fmt: skip
 _LOOKS = len(_COLOURS) * len(_MARKERS)
 
