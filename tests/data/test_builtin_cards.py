@@ -165,6 +165,16 @@ def test_public_data_are_known_to_the_last_value(name: str) -> None:
             assert known or str(part.http).startswith(BY_VALUES), part.label
 
 
+@pytest.mark.parametrize("name", card_names())
+def test_every_download_has_a_format_that_is_known_before_it_comes(name: str) -> None:
+    card = load_card(name)
+    for source in card.sources:
+        for part in source.files:
+            if part.http is not None:
+                kind = (part.format or card.format).kind
+                assert kind or re.search(r"\.(csv|data|arff|gz|parquet)$", part.member or part.http)
+
+
 def test_cards_without_a_download_are_known_and_say_why() -> None:
     def is_offline(name: str) -> bool:
         parts = [part for source in load_card(name).sources for part in source.files]
