@@ -1,8 +1,9 @@
 """Which settings of standard models give two numbers of the replication's slides?
 
-Telco: `TotalCharges` as text, one column for each of its values, as the authors' notebook reads it, or
-as a number. Credit card fraud: XGBoost starting from 0.5, as older releases do, or from the mean of the
-labels. It prints the AUROC of each split (the first three of our configs), their mean, and the printed mean.
+Telco: `TotalCharges` as text, one column for each of its values, as the authors' notebook reads
+it, or as a number. Credit card fraud: XGBoost starting from 0.5, as older releases do, or from the
+mean of the labels. It prints the AUROC of each split (the first three of our configs), their mean,
+and the printed mean.
 
     DPREPRO_DATA=... python benchmarks/replication_slides.py
 """

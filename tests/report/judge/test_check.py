@@ -293,7 +293,7 @@ def test_an_inconclusive_cell_may_be_known_to_differ_by_other_evidence():
     (cell,) = [c for c in outcome(near).verdicts if c.result]
     assert cell.verdict is Verdict.INCONCLUSIVE
     report = outcome(near, deviations=[explain("inconclusive")])
-    assert [c.explanation for c in report.known] == ["known"]
+    assert [c.explanation for c in report.known] == ["known Evidence: README.md (the table)."]
     assert (report.explained, report.understood, report.unexplained) == ([], [], [])
     assert report.passes()
     stale = outcome(BAD, deviations=[explain("inconclusive")])
