@@ -101,12 +101,12 @@ def synthetic(path: Path, records: int) -> None:
     """Write a packed journal of at least so many records: one of ours, with more splits."""
     import pyarrow as pa
 
-    from dprepro.experiment.journal import last_plan, read_journal
+    from dprepro.experiment.journal import JournalTable, read_journal
     from dprepro.experiment.lines import written
     from dprepro.experiment.packed import as_file, columns_of
 
     given = HERE / "results" / "wine-white.parquet"
-    plan = last_plan(given)
+    plan = JournalTable(given).plan
     cells = {record.task.cell: record for record in read_journal(given).records}.values()
     splits = math.ceil(records / len(cells))
     keys = {

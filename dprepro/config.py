@@ -275,6 +275,15 @@ def config_titles() -> dict[str, str]:
     return found
 
 
+def runs_hypotheses(name: str) -> bool:
+    """Whether a built-in config of this name tries what a document does not state."""
+    path = builtin("configs") / f"{name}.yaml"
+    # Dozens are asked, and few have the key.
+    return (
+        path.is_file() and "hypotheses" in path.read_text("utf-8") and load_config(path).hypotheses
+    )
+
+
 def _collect(
     name: str | Path, folder: Path, parents: tuple[Path, ...], found: dict[Path, ExperimentConfig]
 ) -> None:

@@ -150,7 +150,7 @@ def compare(
 
     from dprepro.plain import OrNone, flag, numbers, path, text, texts
     from dprepro.report.judge.comparing import compare_methods
-    from dprepro.report.read.mentions import holding_both
+    from dprepro.report.read.mentions import holding_both, tasks_held
     from dprepro.report.read.results import read_results
     from dprepro.report.write.comparing import comparison_rows, split_rows
 
@@ -158,7 +158,7 @@ def compare(
     first, second = text("first", first), text("second", second)
     metric, epsilons = OrNone(text)("metric", metric), numbers("epsilons", epsilons)
     per_split = flag("per_split", per_split)
-    names = texts("configs", configs) or holding_both(folder, first, second, datasets)
+    names = texts("configs", configs) or holding_both(tasks_held(folder), first, second, datasets)
     held = read_results(folder, names)
     held = held.of_datasets(datasets) if datasets else held
     found = compare_methods(held, first, second, metric, epsilons)

@@ -102,23 +102,25 @@ def _held(
     """Return both names as they are meant, and the results that hold them, of either side."""
     from dprepro.experiment.naming import any_name_meant
     from dprepro.report.read.cell import MARK, is_shipped
-    from dprepro.report.read.mentions import holding_both, is_mentioned
+    from dprepro.report.read.mentions import holding_both, is_mentioned, tasks_held
     from dprepro.report.read.results import assemble
     from dprepro.report.read.shipped import beside
     from dprepro.resources import builtin
 
     meant = []
     sides: dict[bool, list[str]] = {False: [], True: []}
+    folders = {False: folder, True: builtin("results")}
+    tasks = {side: tasks_held(folders[side]) for side in set(map(is_shipped, (first, second)))}
     for given in (first, second):
-        there = builtin("results") if is_shipped(given) else folder
+        there = tasks[is_shipped(given)]
         name = given.removesuffix(MARK)
         name = name if is_mentioned(there, name) else any_name_meant(name)
         sides[is_shipped(given)].append(name)
         meant.append(f"{name}{MARK}" if is_shipped(given) else name)
     own, others = (
-        read(there, config or holding_both(there, names[0], names[-1], datasets))
+        read(folders[side], config or holding_both(tasks[side], names[0], names[-1], datasets))
         if names
         else assemble([])
-        for there, names in ((folder, sides[False]), (builtin("results"), sides[True]))
+        for side, names in sides.items()
     )
     return meant[0], meant[1], beside(own, others) if sides[True] else own

@@ -114,7 +114,7 @@ def read(folder: Path, configs: Sequence[str] | None = None, shipped: bool = Fal
 
     come_with = builtin("results")
     if not shipped or _is_one(folder, come_with):
-        return read_results(folder, shown_journals(folder, configs), assumed_plan)
+        return read_results(folder, configs or (), assumed_plan, only_usual=not configs)
     own, others = _one_side(folder, come_with, configs), _one_side(come_with, folder, configs)
     _say_of_both(own, others)
     return beside(own, others)
@@ -152,11 +152,11 @@ def shown_journals(folder: Path, configs: Sequence[str] | None = None) -> list[s
     Journals of hypotheses (the key `hypotheses` of a config) are for `dprepro forensics`. They are
     shown if their configs are named, or if there are no others.
     """
-    from dprepro.report.read.mentions import usual_journals
-    from dprepro.report.read.results import journal_paths
+    from dprepro.experiment.journal import JournalTable
+    from dprepro.report.read.results import journal_paths, usual
 
-    paths = journal_paths(folder, configs) if configs else usual_journals(folder)
-    return [path.stem for path in paths]
+    tables = [JournalTable(path) for path in journal_paths(folder, configs or ())]
+    return [table.path.stem for table in (tables if configs else usual(tables))]
 
 
 def read_held_out(folder: Path, found: Results, documents: Sequence[Document]) -> list[Judgement]:

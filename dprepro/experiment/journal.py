@@ -10,25 +10,19 @@ from __future__ import annotations
 import contextlib
 import warnings
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 from dprepro import files
 from dprepro.durable import refusal
 from dprepro.errors import DpreproError
 from dprepro.experiment.appended import AppendedFile, JournalWarning, free_name
 from dprepro.experiment.lines import NOT_NEXT, Chain, DamagedLineError, is_chained, parsed, written
-from dprepro.experiment.packed import (
-    SUFFIX,
-    PackedRecords,
-    last_line,
-    read_packed,
-    unpacked,
-)
-from dprepro.experiment.packed import read_tasks as packed_tasks
+from dprepro.experiment.packed import SUFFIX, PackedJournal, unpacked
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.record_table import RecordTable
 from dprepro.experiment.stated import StatedPlan
@@ -49,8 +43,6 @@ CRLF = (
 )
 _MOST_BYTES = 1024 * MEBIBYTE
 _END = b'{"kind":"end"'
-_Found = TypeVar("_Found")
-_ENVIRONMENT = b'{"kind":"environment"'
 _PLAN = b'{"kind":"plan"'
 _RECORD = b'{"kind":"record","key":"'
 _KEY = slice(len(_RECORD), len(_RECORD) + 16)
@@ -127,39 +119,88 @@ def read_journal(path: Path, keys: Collection[str] | None = None) -> JournalCont
         If the file cannot be read, or a line that is read is not what `Journal` wrote.
     """
     if is_packed(path):
-        return _contents_of_packed(_read_packed(path), keys)
+        with _blaming(path):
+            packed = PackedJournal(_read_file(path))
+            if not packed.has_records_as_lines:
+                return _contents_of_packed(packed, keys)
     return contents_of(entry for _, entry in entries(read_bytes(path), path, keys))
 
 
-@dataclass(frozen=True)
 class JournalTable:
-    """What a journal holds, its records in columns; see `JournalContents`."""
+    """A journal, packed or not, with its records in columns; see `JournalContents`.
 
-    environments: list[dict[str, Any]]
-    table: RecordTable
-    plan: StatedPlan | None
+    What it holds is read when it is asked for, once. Each part raises DpreproError as
+    `read_journal` does.
+    """
 
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
-def read_table(path: Path) -> JournalTable:
-    """Read a journal, packed or not, with its records in columns. Raises DpreproError."""
-    if is_packed(path):
-        packed = _read_packed(path)
-        found = contents_of(entry_of(line) for _, line in packed.lines)
-        return JournalTable(found.environments, packed.table, found.plan)
-    found = read_journal(path)
-    return JournalTable(found.environments, RecordTable.of(found.records), found.plan)
+    @cached_property
+    def environments(self) -> list[dict[str, Any]]:
+        """One dict a run that added something, oldest first."""
+        if self._packed is None:
+            return self._contents.environments
+        lines = (line.text for line in self._packed.lines if line.kind == "environment")
+        return contents_of(map(entry_of, lines)).environments
 
+    @cached_property
+    def plan(self) -> StatedPlan | None:
+        """What the config asked for at the last run; None where no run has said."""
+        if self._packed is None:
+            return self._contents.plan
+        lines = [line.text for line in self._packed.lines if line.kind == "plan"]
+        with _blaming(self.path):
+            return contents_of(map(entry_of, lines[-1:])).plan
 
-def read_tasks(path: Path) -> Sequence[Task]:
-    """Return one task of each cell that a journal holds records of. Raises DpreproError."""
-    if is_packed(path) and (tasks := _of_packed(path, packed_tasks)) is not None:
-        return tasks
-    return list({record.task.cell: record.task for record in read_journal(path).records}.values())
+    @property
+    def last_plan(self) -> StatedPlan | None:
+        """The plan, read without a look at the records; None also where it cannot be read."""
+        try:
+            if is_packed(self.path):
+                return self.plan
+            raw = _read_file(self.path)
+            start = raw.rfind(b"\n" + _PLAN) + 1
+            line = raw[start:].partition(b"\n")[0]
+            return StatedPlan.from_json(parsed(line)) if line.startswith(_PLAN) else None
+        except (DpreproError, *MALFORMED):
+            return None
+
+    @cached_property
+    def tasks(self) -> Sequence[Task]:
+        """One task of each cell that it holds records of."""
+        if self._packed is None:
+            return self.table.tasks
+        with _blaming(self.path):
+            return self._packed.tasks
+
+    @cached_property
+    def table(self) -> RecordTable:
+        """Its records."""
+        if self._packed is None:
+            return RecordTable.of(self._contents.records)
+        with _blaming(self.path):
+            return self._packed.table
+
+    @cached_property
+    def _packed(self) -> PackedJournal | None:
+        if not is_packed(self.path):
+            return None
+        with _blaming(self.path):
+            found = PackedJournal(_read_file(self.path))
+            return None if found.has_records_as_lines else found
+
+    @cached_property
+    def _contents(self) -> JournalContents:
+        return read_journal(self.path)
 
 
 def read_bytes(path: Path) -> bytes:
     """Return the bytes of a journal's lines, also of a packed one. Raises DpreproError."""
-    return _of_packed(path, unpacked) if is_packed(path) else _read_file(path)
+    if not is_packed(path):
+        return _read_file(path)
+    with _blaming(path):
+        return unpacked(_read_file(path))
 
 
 def _read_file(path: Path) -> bytes:
@@ -171,23 +212,11 @@ def _read_file(path: Path) -> bytes:
         ) from error
 
 
-def _read_packed(path: Path) -> PackedRecords:
-    found = _of_packed(path, read_packed)
-    if not found.apart:
-        return found
-    raw, records, others = _of_packed(path, unpacked), [], []
-    lines = raw.split(b"\n")
-    for number, entry in entries(raw, path):
-        if isinstance(entry, Record):
-            records.append(entry)
-        else:
-            others.append((len(records), lines[number - 1]))
-    return PackedRecords(RecordTable.of(records), others)
-
-
-def _of_packed(path: Path, read: Callable[[bytes], _Found]) -> _Found:
+@contextlib.contextmanager
+def _blaming(path: Path) -> Iterator[None]:
+    """Say of which packed journal something cannot be read."""
     try:
-        return read(_read_file(path))
+        yield
     except MALFORMED as error:
         raise DpreproError(
             f"{path}: {_said(error)}. If it is a file of another kind, move it to another folder. "
@@ -196,9 +225,9 @@ def _of_packed(path: Path, read: Callable[[bytes], _Found]) -> _Found:
         ) from error
 
 
-def _contents_of_packed(packed: PackedRecords, keys: Collection[str] | None) -> JournalContents:
-    others = contents_of(entry_of(line) for _, line in packed.lines)
-    starts = [place for place, line in packed.lines if line.startswith(_ENVIRONMENT)]
+def _contents_of_packed(packed: PackedJournal, keys: Collection[str] | None) -> JournalContents:
+    others = contents_of(entry_of(line.text) for line in packed.lines)
+    starts = [line.before for line in packed.lines if line.kind == "environment"]
     rows = packed.table.last
     if keys is not None:
         rows = rows[packed.table.positions(list(keys))[rows] >= 0]
@@ -300,23 +329,6 @@ def problem_of(error: Exception) -> str:
 
 def _said(error: Exception) -> str:
     return f"{error}" if type(error) is ValueError else f"{type(error).__name__}: {error}"
-
-
-def last_plan(path: Path) -> StatedPlan | None:
-    """Return the plan that a journal states last, without reading its records.
-
-    None where it states none, or none that can be read: `read_journal` says what is wrong.
-    """
-    try:
-        raw = files.read_bytes(path, _MOST_BYTES)
-        if is_packed(path):
-            found = last_line(raw, "plan")
-            return None if found is None else StatedPlan.from_json(parsed(found))
-        start = raw.rfind(b"\n" + _PLAN) + 1
-        line = raw[start:].partition(b"\n")[0]
-        return StatedPlan.from_json(parsed(line)) if line.startswith(_PLAN) else None
-    except (DpreproError, *MALFORMED):
-        return None
 
 
 class Journal:

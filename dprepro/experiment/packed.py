@@ -32,14 +32,15 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -56,7 +57,7 @@ _VERSION, _NO_CHECKSUM = b"1", b"00000000"
 _OF_LENGTH = b"\x18\x08"
 """In the footer, between the name of a text of 8 bytes and the text."""
 _METRIC, _SECONDS = _FIGURES = "metric.", "seconds."
-_SPLIT, _RECORD = "split", "record"
+_SPLIT = "split"
 _TIE = ("format", "after")
 _BEFORE_SPLIT = "delta"  # in the order of `Task.to_json`
 _FIELDS = ("kind", "key", "task", "status", "metrics", "seconds", "ledger", "message")
@@ -238,26 +239,118 @@ def _lines(table: pa.Table) -> Iterator[bytes]:
 
 
 def _keys(column: pa.Array) -> NDArray[np.bytes_]:
-    """Return keys of 16 characters, (n,), of which Arrow has the text in one piece."""
-    if not len(column):
+    """Return the keys of a column, 16 characters each, of which Arrow has the text in one piece."""
+    if column.null_count == len(column):
         return np.array([], KEY)
-    size = np.dtype(KEY).itemsize
-    return np.frombuffer(column.buffers()[2], KEY, len(column), column.offset * size)
+    _, starts, texts = column.buffers()  # a null has no characters
+    start = int(np.frombuffer(starts, np.int32, 1, column.offset * 4)[0])
+    return np.frombuffer(texts, KEY, len(column) - column.null_count, start)
 
 
-def read_tasks(content: bytes) -> list[Task] | None:
-    """Return one task of each cell, without reading anything else; None as `apart`.
+class PackedJournal:
+    """A packed journal, of which columns are read when they are asked for.
+
+    That each key is its task's was seen when it was packed.
+
+    Parameters
+    ----------
+    content
+        Of the file.
 
     Raises
     ------
     ValueError, KeyError, TypeError
-        If it is no packed journal.
+        If it is no packed journal; also from its properties.
     """
-    table = _table(content, ["kind", "task"])
-    column = table.column("task")
-    if _RECORD in table.column("kind").filter(pc.is_null(column)).to_pylist():
-        return None
-    return [_task(text) for text in column.unique().to_pylist() if text is not None]
+
+    def __init__(self, content: bytes) -> None:
+        self._file = _opened(content, read_dictionary=["kind", "task", "ledger", "status"])
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        """All lines that are kept as they are: those of no record, nearly always."""
+        kinds, texts = self._columns(["kind", "line"])
+        places = np.flatnonzero(_is_valid(texts)).tolist()
+        return [
+            Line(place - number, kinds[place].as_py(), texts[place].as_py().encode())
+            for number, place in enumerate(places)
+        ]
+
+    @property
+    def has_records_as_lines(self) -> bool:
+        """Whether `table` and `tasks` are not all: a record that no `Record` wrote is a line."""
+        return any(line.kind == "record" for line in self.lines)
+
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """The distinct tasks of the records, each as that of split 0."""
+        return [_task(text) for text in self._columns(["task"])[0].dictionary.to_pylist()]
+
+    @cached_property
+    def table(self) -> RecordTable:
+        """The records, without those among `lines`."""
+        names = [n for n in self._file.schema_arrow.names if n not in ("kind", "line", *_TIE)]
+        columns = dict(zip(names, self._columns(names), strict=True))
+        is_record = _is_valid(columns["key"])
+
+        def codes(name: str) -> NDArray[np.int64]:
+            return _numbers(columns[name].indices, np.int32, -1)[is_record].astype(np.int64)
+
+        def figures(prefix: str) -> dict[str, NDArray[np.float64]]:
+            # A null, and only that, is NaN: journals hold finite numbers.
+            return {
+                name.removeprefix(prefix): _numbers(column, np.float64, np.nan)[is_record]
+                for name, column in columns.items()
+                if name.startswith(prefix)
+            }
+
+        def texts(name: str) -> dict[int, str]:
+            column = columns[name]
+            having = np.flatnonzero(_is_valid(column)[is_record]).tolist()
+            places = np.flatnonzero(is_record)
+            found = ((row, column[int(places[row])].as_py()) for row in having)
+            return {row: text for row, text in found if text}
+
+        statuses = [STATUSES.index(each) for each in columns["status"].dictionary.to_pylist()]
+        rest = {row: json.loads(text) for row, text in texts("rest").items()}
+        self.tasks = [_task(text) for text in columns["task"].dictionary.to_pylist()]
+        return RecordTable(
+            _keys(columns["key"]),
+            self.tasks,
+            codes("task"),
+            _numbers(columns[_SPLIT], np.int32, 0)[is_record].astype(np.int64),
+            np.array(statuses, np.int64)[codes("status")],
+            figures(_METRIC),
+            figures(_SECONDS),
+            [json.loads(text) for text in columns["ledger"].dictionary.to_pylist()],
+            codes("ledger"),
+            texts("message"),
+            {row: fields["absent"] for row, fields in rest.items() if fields.get("absent")},
+        )
+
+    def _columns(self, names: Sequence[str]) -> list[pa.Array]:
+        table = _read(self._file, names).combine_chunks()
+        found = (table.column(name) for name in names)
+        return [c.chunk(0) if c.num_chunks else pa.array([], c.type) for c in found]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a packed journal that is kept as it is.
+
+    Attributes
+    ----------
+    before
+        How many records stand before it.
+    kind
+        As in the column of this name.
+    text
+        Without its newline.
+    """
+
+    before: int
+    kind: str
+    text: bytes
 
 
 def _task(text: str) -> Task:
@@ -265,23 +358,12 @@ def _task(text: str) -> Task:
     return Task.from_json(_with_split(json.loads(text), 0))
 
 
-def last_line(content: bytes, kind: str) -> bytes | None:
-    """Return the last line of a kind other than records, without reading the records.
-
-    Raises
-    ------
-    ValueError
-        If it is no packed journal.
-    """
-    table = _table(content, columns=["kind", "line"])
-    table = table.filter(pc.is_valid(table.column("line")))  # few, and the rest are records
-    for row in reversed(table.to_pylist()):
-        if row["kind"] == kind:
-            return str(row["line"]).encode()
-    return None
+def _table(content: bytes) -> pa.Table:
+    file = _opened(content)
+    return _read(file, None).replace_schema_metadata(file.metadata.metadata)
 
 
-def _table(content: bytes, columns: Sequence[str] | None = None, **options: Any) -> pa.Table:
+def _opened(content: bytes, **options: Any) -> pq.ParquetFile:
     # Parquet has checksums of pages, and none of its footer: the names of the columns.
     start = content.rfind(_CHECKSUM + _OF_LENGTH)
     end = start + len(_CHECKSUM + _OF_LENGTH + _NO_CHECKSUM)
@@ -290,90 +372,25 @@ def _table(content: bytes, columns: Sequence[str] | None = None, **options: Any)
         raise ValueError("it is no packed journal, or damaged: it states no checksum")
     if content[start:end] != _stated(zeroed):
         raise ValueError("it is damaged: it has not the checksum it states")
-    try:
+    with _no_parquet():
         file = pq.ParquetFile(pa.BufferReader(content), **options)
-        # One thread: to start others takes longer than these few pages.
-        table = file.read(columns, use_threads=False)
-    except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"it is no Parquet file, or damaged ({error})") from error
     if (file.metadata.metadata or {}).get(_FORMAT) != _VERSION:
         raise ValueError("it is no packed journal of this version")
-    return table.replace_schema_metadata(file.metadata.metadata)
+    return file
 
 
-@dataclass(frozen=True)
-class PackedRecords:
-    """What a packed journal holds.
-
-    Attributes
-    ----------
-    table
-        Its records.
-    lines
-        All other lines, each with the number of records before it.
-    apart
-        Whether records are among `lines`, since no columns hold them as they were written.
-    """
-
-    table: RecordTable
-    lines: Sequence[tuple[int, bytes]]
-    apart: bool = False
+def _read(file: pq.ParquetFile, columns: Sequence[str] | None) -> pa.Table:
+    with _no_parquet():
+        # One thread: to start others takes longer than these few pages.
+        return file.read(columns, use_threads=False)
 
 
-def read_packed(content: bytes) -> PackedRecords:
-    """Read a packed journal. That each key is its task's was seen when it was packed.
-
-    Raises
-    ------
-    ValueError, KeyError, TypeError
-        If it is no packed journal.
-    """
-    whole = _table(content, read_dictionary=["task", "ledger", "status"])
-    others = pc.is_valid(whole.column("line"))
-    places = [place for place, is_line in enumerate(others.to_pylist()) if is_line]
-    texts = whole.column("line").filter(others).to_pylist()
-    table = whole.filter(pc.invert(others)).combine_chunks()
-
-    def column(name: str) -> pa.Array:
-        chunks = table.column(name).chunks
-        return chunks[0] if chunks else pa.array([], table.schema.field(name).type)
-
-    def codes(name: str) -> NDArray[np.int64]:
-        return _numbers(column(name).indices, np.int32, -1).astype(np.int64)
-
-    def figures(prefix: str) -> dict[str, NDArray[np.float64]]:
-        # A null, and only that, is NaN: journals hold finite numbers.
-        return {
-            name.removeprefix(prefix): _numbers(column(name), np.float64, np.nan)
-            for name in table.column_names
-            if name.startswith(prefix)
-        }
-
-    def texts_of(name: str) -> dict[int, str]:
-        if column(name).null_count == len(table):
-            return {}
-        return {row: text for row, text in enumerate(column(name).to_pylist()) if text}
-
-    statuses = [STATUSES.index(status) for status in column("status").dictionary.to_pylist()]
-    rest = {row: json.loads(text) for row, text in texts_of("rest").items()}
-    records = RecordTable(
-        _keys(column("key")),
-        [_task(text) for text in column("task").dictionary.to_pylist()],
-        codes("task"),
-        _numbers(column(_SPLIT), np.int32, 0).astype(np.int64),
-        np.array(statuses, np.int64)[codes("status")],
-        figures(_METRIC),
-        figures(_SECONDS),
-        [json.loads(text) for text in column("ledger").dictionary.to_pylist()],
-        codes("ledger"),
-        texts_of("message"),
-        {row: fields["absent"] for row, fields in rest.items() if fields.get("absent")},
-    )
-    lines = [
-        (place - number, text.encode())
-        for number, (place, text) in enumerate(zip(places, texts, strict=True))
-    ]
-    return PackedRecords(records, lines, _RECORD in whole.column("kind").filter(others).to_pylist())
+@contextmanager
+def _no_parquet() -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"it is no Parquet file, or damaged ({error})") from error
 
 
 def _numbers(column: pa.Array, kind: type[_Number], missing: float) -> NDArray[_Number]:
@@ -381,10 +398,16 @@ def _numbers(column: pa.Array, kind: type[_Number], missing: float) -> NDArray[_
 
     Its bytes are read as they are: to convert an array, Arrow loads pandas, half a second.
     """
-    valid, data = column.buffers()
+    data = column.buffers()[1]
     found = np.frombuffer(data, kind, len(column), column.offset * np.dtype(kind).itemsize)
+    return np.where(_is_valid(column), found, kind(missing)) if column.null_count else found
+
+
+def _is_valid(column: pa.Array) -> NDArray[np.bool_]:
+    """Return where a column is not null, (n,). Arrow's own function takes a twentieth of a second
+    to import.
+    """
     if not column.null_count:
-        return found
-    bits = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")
-    is_valid = bits[column.offset : column.offset + len(column)].astype(bool)
-    return np.where(is_valid, found, kind(missing))
+        return np.ones(len(column), bool)
+    bits = np.unpackbits(np.frombuffer(column.buffers()[0], np.uint8), bitorder="little")
+    return bits[column.offset : column.offset + len(column)].astype(bool)

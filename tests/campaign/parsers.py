@@ -12,12 +12,13 @@ from dprepro.config import load_experiments
 from dprepro.data.card import Card, load_card
 from dprepro.data.loading import load_by
 from dprepro.errors import DpreproError, DpreproWarning
-from dprepro.experiment.journal import last_plan, read_journal
+from dprepro.experiment.journal import JournalTable, read_journal
 from dprepro.experiment.plan import plan
 from dprepro.release.codebook import read_codebook
 from dprepro.release.columns import read_columns
 from dprepro.report.judge.recorded import read_recorded
 from dprepro.report.read.audits import read_audits
+from dprepro.report.read.results import usual
 from dprepro.rows.table import Table
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -45,7 +46,7 @@ def _config(path: Path) -> None:
 
 
 def _journal(path: Path) -> None:
-    last_plan(path)
+    usual([JournalTable(path)])  # reads the plan alone
     read_journal(path)
 
 

@@ -22,7 +22,7 @@ from dprepro.cli import table as table_module
 from dprepro.cli.journals import read
 from dprepro.config import config_names, load_config
 from dprepro.experiment import journal
-from dprepro.experiment.journal import last_plan
+from dprepro.experiment.journal import JournalTable
 from dprepro.experiment.plan import plan
 from dprepro.experiment.stated import state_plan
 from dprepro.published.document import load_documents
@@ -66,7 +66,7 @@ def journals() -> list[str]:
 def test_a_run_with_nothing_left_to_do_leaves_its_journal_as_it_is(name: str) -> None:
     config = load_config(name)
     stated = state_plan(config, (planned.task for planned in plan(config)))
-    assert stated.agrees_with(last_plan(journal.journal_files(RESULTS)[name]))
+    assert stated.agrees_with(JournalTable(journal.journal_files(RESULTS)[name]).last_plan)
 
 
 def output(command: str, *arguments: str, **environment: str) -> str:
@@ -292,7 +292,7 @@ def test_curves_are_drawn(tmp_path: Path) -> None:
 
 def test_only_current_records_lie_in_the_results() -> None:
     for name, path in journal.journal_files(RESULTS).items():
-        found = journal.read_table(path)
+        found = journal.JournalTable(path)
         asked = [key for cell in found.plan.cells for key in cell.keys]
         assert (found.table.positions(asked) >= 0).all(), name
 

@@ -115,9 +115,9 @@ def values(config, label, epsilon):
 
 def test_the_committed_results_read_no_more_than_they_need(monkeypatch):
     read = []
-    whole = results_module.read_table
+    whole = results_module.JournalTable
     monkeypatch.setattr(
-        results_module, "read_table", lambda path: read.append(path.stem) or whole(path)
+        results_module, "JournalTable", lambda path: read.append(path.stem) or whole(path)
     )
     arguments = ("dp-ebm-plus", "dp-ebm-gdp", "--results", COMMITTED)
     found = json.loads(printed(*arguments, "--format", "json"))

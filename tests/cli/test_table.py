@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app
 from dprepro.errors import DpreproError
-from dprepro.experiment.journal import read_table
+from dprepro.experiment.journal import JournalTable
 from tests.in_process import in_process
 from tests.lab import lab
 from tests.report.journals import records, spread, write
@@ -122,9 +122,9 @@ def test_no_journal_is_read_twice(results, monkeypatch):
 
     def read(path):
         paths.append(path.stem)
-        return read_table(path)
+        return JournalTable(path)
 
-    monkeypatch.setattr("dprepro.report.read.results.read_table", read)
+    monkeypatch.setattr("dprepro.report.read.results.JournalTable", read)
     table("--results", results, "one", "two", "adult")
     assert sorted(paths) == ["one", "two"]
 

@@ -20,7 +20,7 @@ import pytest
 from dprepro.errors import DpreproError
 from dprepro.experiment import lines
 from dprepro.experiment.appended import JournalWarning
-from dprepro.experiment.journal import Journal, entries, last_plan, read_journal
+from dprepro.experiment.journal import Journal, JournalTable, entries, read_journal
 from dprepro.experiment.record import Record
 from dprepro.experiment.stated import StatedCell, StatedPlan
 from tests.experiment.test_record import TASK
@@ -254,12 +254,12 @@ def test_the_plan_that_was_stated_last_counts(tmp_path: Path) -> None:
     found = read_journal(tmp_path / "x.jsonl")
     assert found.plan == plans[1]
     assert found.records == [_record(0)]
-    assert last_plan(tmp_path / "x.jsonl") == plans[1]
+    assert JournalTable(tmp_path / "x.jsonl").last_plan == plans[1]
 
 
 def test_a_journal_may_state_no_plan(path: Path, tmp_path: Path) -> None:
-    assert last_plan(path) is None
-    assert last_plan(tmp_path / "nowhere.jsonl") is None
+    assert JournalTable(path).last_plan is None
+    assert JournalTable(tmp_path / "nowhere.jsonl").last_plan is None
     assert read_journal(path).plan is None
 
 

@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 
 from dprepro.errors import DpreproError
 from dprepro.experiment.journal import (
+    JournalTable,
     journal_files,
-    last_plan,
     read_bytes,
     read_journal,
-    read_table,
-    read_tasks,
 )
 from dprepro.experiment.lines import written
 from dprepro.experiment.packed import packed, unpacked
@@ -108,9 +106,11 @@ def test_both_forms_read_alike(tmp_path):
     assert read_journal(file).computed_in[SOME[0].task.key]["python"] == "3.11"
     wanted = [SOME[1].task.key, "0" * 16]
     assert read_journal(file, wanted) == read_journal(lines, wanted)
-    assert last_plan(file) == last_plan(lines) == plan_of([*SOME, SOME[0]])
-    assert [task.cell for task in read_tasks(file)] == [task.cell for task in read_tasks(lines)]
-    table, other = read_table(file).table, read_table(lines).table
+    assert (
+        JournalTable(file).last_plan == JournalTable(lines).last_plan == plan_of([*SOME, SOME[0]])
+    )
+    assert [t.cell for t in JournalTable(file).tasks] == [t.cell for t in JournalTable(lines).tasks]
+    table, other = JournalTable(file).table, JournalTable(lines).table
     assert list(table.records(table.last)) == list(other.records(other.last))
 
 
@@ -131,8 +131,29 @@ def test_records_whose_order_no_columns_hold_are_read_all_the_same(tmp_path):
     lines, file = write_both(tmp_path, journal_of(both))
     assert pd.read_parquet(file)["task"].count() == 1
     assert read_journal(file) == read_journal(lines)
-    assert list(read_table(file).table.records([0, 1])) == both
-    assert read_tasks(file) == read_tasks(lines)
+    assert list(JournalTable(file).table.records([0, 1])) == both
+    assert JournalTable(file).tasks == JournalTable(lines).tasks
+
+
+def test_records_whose_figures_stand_in_another_order_count_as_others_do(tmp_path):
+    lines = [replace(SOME[0], metrics={"auc": 0.5, "f1": 0.25}), *SOME[1:]]
+    lines.append(replace(lines[0], task=replace(SOME[0].task, split=9)))
+    lines[-1] = replace(lines[-1], metrics={"f1": 0.25, "auc": 0.5})
+    lines, file = write_both(tmp_path, journal_of(lines))
+    assert read_journal(file) == read_journal(lines)
+    table, other = JournalTable(file), JournalTable(lines)
+    assert list(table.table.records(table.table.last)) == list(other.table.records(range(6)))
+    assert (table.plan, table.environments) == (other.plan, other.environments)
+
+
+def test_a_record_that_was_taken_over_was_computed_where_it_says(tmp_path):
+    raw = written(plan_of(SOME).to_json())
+    for number, line in enumerate(SOME):
+        environment = {"taken_from": "other", **ENVIRONMENT} if number == 1 else ENVIRONMENT
+        raw += written({**environment, "number": number}, raw)
+        raw += written(line.to_json(), raw)
+    lines, file = write_both(tmp_path, raw)
+    assert read_journal(file) == read_journal(lines)
 
 
 def test_a_journal_without_records_reads_as_one(tmp_path):
@@ -141,8 +162,8 @@ def test_a_journal_without_records_reads_as_one(tmp_path):
         (tmp_path / name).mkdir()
         lines, file = write_both(tmp_path / name, raw[:size])
         assert read_journal(file) == read_journal(lines)
-        assert len(read_table(file).table) == 0
-    assert last_plan(tmp_path / "plan" / "mine.parquet") == plan_of(SOME)
+        assert len(JournalTable(file).table) == 0
+    assert JournalTable(tmp_path / "plan" / "mine.parquet").last_plan == plan_of(SOME)
 
 
 def test_any_flipped_bit_is_found(tmp_path):
@@ -163,7 +184,7 @@ def test_a_file_of_another_kind_is_to_be_moved_away(tmp_path):
     path = tmp_path / "mine.parquet"
     pd.DataFrame({"kind": ["record"]}).to_parquet(path)
     with pytest.raises(DpreproError, match=r"no packed journal.* move it to another folder"):
-        read_table(path)
+        len(JournalTable(path).table)
 
 
 def test_any_other_reader_of_parquet_sees_the_columns(tmp_path):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dprepro.errors import DpreproError, nearest
-from dprepro.experiment.journal import journal_files, read_table
+from dprepro.experiment.journal import JournalTable, journal_files
 from dprepro.report.read.audits import WordsOf
 from dprepro.report.read.cell import ResultCell
 from dprepro.report.read.held import HeldJournal, Part, make_cell, told_apart
@@ -100,11 +100,14 @@ def read_results(
     folder: Path,
     configs: Sequence[str] = (),
     plan_of: Callable[[str], JournalPlan | None] | None = None,
+    only_usual: bool = False,
 ) -> Results:
     """Read the journals of `folder`, all or those of the configs named: what their plans ask for.
 
     Parameters
     ----------
+    only_usual
+        Leave out what `usual` does.
     plan_of
         Returns what the config of a journal asks for, by its name, as far as is known. It is asked
         of journals that state no plan. Otherwise the last of several settings under a label
@@ -123,12 +126,31 @@ def read_results(
     {'telco'}
     """
     journals, words = [], WordsOf(folder)
-    for path in journal_paths(folder, configs):
-        found = read_table(path)
-        assumed = plan_of(path.stem) if plan_of and found.plan is None else None
+    tables = [JournalTable(path) for path in journal_paths(folder, configs)]
+    for found in usual(tables) if only_usual else tables:
+        name = found.path.stem
+        assumed = plan_of(name) if plan_of and found.plan is None else None
         rows, plan = current(found.plan, found.table, assumed)
-        journals.append(HeldJournal(path.stem, plan, found.table, rows, words, found.environments))
+        journals.append(HeldJournal(name, plan, found.table, rows, words, found.environments))
     return assemble(journals)
+
+
+def usual(tables: Sequence[JournalTable]) -> Sequence[JournalTable]:
+    """Return the journals without those of hypotheses, or those if there are no others.
+
+    Hypotheses (the key `hypotheses` of a config) are for `dprepro forensics`.
+    """
+    return [table for table in tables if not _runs_hypotheses(table)] or tables
+
+
+def _runs_hypotheses(table: JournalTable) -> bool:
+    """Return what a journal's plan says; of an older one, what the built-in config of its name."""
+    plan = table.last_plan
+    if plan is not None and plan.hypotheses is not None:
+        return plan.hypotheses
+    from dprepro.config import runs_hypotheses
+
+    return runs_hypotheses(table.path.stem)
 
 
 def assemble(journals: Sequence[HeldJournal]) -> Results:
