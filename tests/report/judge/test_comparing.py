@@ -9,7 +9,14 @@ import pytest
 from scipy import stats
 
 from dprepro.data import SYNTHETIC_PREFIX
-from dprepro.report.judge.comparing import compare_methods, holm, overlap_of, paired_test
+from dprepro.report.judge.comparing import (
+    compare_methods,
+    holm,
+    overlap_of,
+    paired_test,
+    sign_test,
+    signed_rank_test,
+)
 from dprepro.report.judge.pairing import pair_results
 from dprepro.report.read.results import read_results
 from tests.report.journals import records, write
@@ -220,6 +227,19 @@ def over_datasets(folder, shifts, metric="auc", **keys):
 
 
 class TestAcrossDatasets:
+    @pytest.mark.parametrize("count", [1, 2, 5, 12, 40])
+    def test_both_tests_are_scipys(self, count):
+        differences = RNG.normal(0.3, 1, count)
+        expected = stats.wilcoxon(differences, method="exact").pvalue
+        assert signed_rank_test(differences.tolist()) == pytest.approx(expected)
+        won = int((differences > 0).sum())
+        assert sign_test(won, count - won) == pytest.approx(stats.binomtest(won, count).pvalue)
+
+    def test_ranks_that_tie_are_shared(self):
+        differences = [0.1, 0.1, -0.1, 0.3, 0.3, -0.2, 0.4]
+        every = stats.wilcoxon(differences, method=stats.PermutationMethod()).pvalue
+        assert signed_rank_test(differences) == pytest.approx(every)
+
     def test_wins_and_both_tests_are_scipys(self, tmp_path):
         shifts = [0.01, 0.02, 0.03, 0.04, -0.005, 0.06]
         (found,) = over_datasets(tmp_path, shifts)
