@@ -142,7 +142,7 @@ RowsPerUnit = Annotated[
 class FrozenModel(BaseModel):
     """Checked values that cannot change; unknown keys are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Published(FrozenModel):

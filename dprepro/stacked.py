@@ -8,6 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from rich.cells import cell_len
@@ -53,13 +54,13 @@ class StackedColumn:
         object.__setattr__(self, "title", visible(self.title))
         object.__setattr__(self, "cells", cells)
 
-    @property
+    @cached_property
     def narrowest(self) -> int:
         """Characters that the column needs for its longest word or piece."""
         longest = max(_broken(cell) for cell in (self.title, *self.cells))
         return max(longest, min(self.least, self.widest))
 
-    @property
+    @cached_property
     def widest(self) -> int:
         """Characters that the column takes if there is room for all."""
         return max(_lines(cell) for cell in (self.title, *self.cells))

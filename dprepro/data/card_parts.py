@@ -64,7 +64,7 @@ KIND_OF_SUFFIX: dict[str, FormatKind] = {
 class Strict(BaseModel):
     """A model that refuses unknown keys and cannot be changed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Format(Strict):

@@ -242,9 +242,15 @@ def _keys(column: pa.Array) -> NDArray[np.bytes_]:
     """Return the keys of a column, 16 characters each, of which Arrow has the text in one piece."""
     if column.null_count == len(column):
         return np.array([], KEY)
-    _, starts, texts = column.buffers()  # a null has no characters
-    start = int(np.frombuffer(starts, np.int32, 1, column.offset * 4)[0])
-    return np.frombuffer(texts, KEY, len(column) - column.null_count, start)
+    count, start = len(column) - column.null_count, int(_starts(column)[0])
+    return np.frombuffer(column.buffers()[2], KEY, count, start)
+
+
+def _starts(column: pa.Array) -> NDArray[np.int32]:
+    """Return where texts begin, and where the last ends, (n + 1,); a null is an empty one."""
+    if not len(column):
+        return np.zeros(1, np.int32)
+    return np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, column.offset * 4)
 
 
 class PackedJournal:
@@ -305,11 +311,10 @@ class PackedJournal:
             }
 
         def texts(name: str) -> dict[int, str]:
-            column = columns[name]
-            having = np.flatnonzero(_is_valid(column)[is_record]).tolist()
-            places = np.flatnonzero(is_record)
-            found = ((row, column[int(places[row])].as_py()) for row in having)
-            return {row: text for row, text in found if text}
+            is_said = np.diff(_starts(columns[name])) > 0
+            rows = np.cumsum(is_record) - 1
+            places = np.flatnonzero(is_said & is_record).tolist()
+            return {int(rows[place]): columns[name][place].as_py() for place in places}
 
         statuses = [STATUSES.index(each) for each in columns["status"].dictionary.to_pylist()]
         rest = {row: json.loads(text) for row, text in texts("rest").items()}

@@ -91,6 +91,11 @@ class RecordTable:
     def __len__(self) -> int:
         return len(self.task)
 
+    @cached_property
+    def complete(self) -> frozenset[str]:
+        """The metrics that every record has."""
+        return frozenset(name for name, v in self.metrics.items() if not np.isnan(v).any())
+
     def positions(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """Return, for each row, the place of its key in `keys`, or -1; integers (n,)."""
         if not len(keys):

@@ -14,7 +14,7 @@ from dprepro.published.published import PublishedCell
 class Strict(BaseModel):
     """A model that refuses unknown keys and cannot be changed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 def _as_list(value: Any) -> Any:

@@ -29,7 +29,7 @@ class Audit(BaseModel):
     `code`, see `dprepro.privacy.ledger.Ledger.code`.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     subject: str
     task: str | None

@@ -18,7 +18,7 @@ from dprepro.privacy.unverified import is_unverified
 from dprepro.report.read.audits import WordsOf
 from dprepro.report.read.cell import ResultCell
 from dprepro.report.read.datasets import builtin_names, dataset_of
-from dprepro.report.read.ledgers import kept_ledger
+from dprepro.report.read.ledgers import kept_ledger_of
 from dprepro.report.read.plans import JournalPlan, planned_splits
 
 _Told = TypeVar("_Told")
@@ -163,27 +163,14 @@ def _cell(parts: Sequence[Part]) -> ResultCell:
     """
     counting = _counting(parts)
     finished = [(table, rows[table.status[rows] == _OK]) for table, rows in counting]
-    metrics = dict.fromkeys(name for table, rows in finished if rows.size for name in table.metrics)
-    splits = np.concatenate([table.split[rows] for table, rows in finished])
-    order = np.argsort(splits, kind="stable")
-    splits = splits[order]
-    all_splits = tuple(splits.tolist())
-    values: dict[str, tuple[float, ...]] = {}
-    numbers: dict[str, tuple[int, ...]] = {}
-    for name in metrics:
-        figures = np.concatenate([_column(table, name, rows) for table, rows in finished])[order]
-        having = figures == figures
-        if having.all():
-            values[name], numbers[name] = tuple(figures.tolist()), all_splits
-        elif having.any():
-            values[name] = tuple(figures[having].tolist())
-            numbers[name] = tuple(splits[having].tolist())
-    task = parts[0].task
+    measured = _Measured(finished)
+    values = ByMetric(measured.names, measured.values)
+    task, with_ledgers = parts[0].task, list(_one_of_each_ledger(finished))
     return ResultCell(
         task=task,
         journals=tuple(part.journal.name for part in parts),
         values=values,
-        numbers=numbers,
+        numbers=ByMetric(measured.names, measured.splits),
         absent={
             name: why
             for told in _in_order(finished, lambda table: table.absent)
@@ -196,10 +183,9 @@ def _cell(parts: Sequence[Part]) -> ResultCell:
         papers=_papers(parts),
         tables=frozenset().union(*(part.journal.tables for part in parts)),
         messages=tuple(dict.fromkeys(_in_order(counting, lambda table: table.messages))),
-        spent_epsilon=_spent_epsilon(finished),
+        spent_epsilon=_spent_epsilon(with_ledgers),
         keeps_ledger=not any(
-            is_unverified(task.epsilon, table.ledger_of(row))
-            for table, row in _one_of_each_ledger(finished)
+            is_unverified(task.epsilon, table.ledger_of(row)) for table, row in with_ledgers
         ),
         word=AuthorsWord.worst(word for part in parts for word in _words(part)),
         metric=next((metric for part in parts if (metric := part.journal.metric)), ""),
@@ -209,6 +195,76 @@ def _cell(parts: Sequence[Part]) -> ResultCell:
 
 _Counting = Sequence[tuple[RecordTable, NDArray[np.intp]]]
 """Tables, and of each the rows that count."""
+
+
+class ByMetric(Mapping[str, tuple[_Told, ...]]):
+    """What `make` returns for each metric, made when it is asked for: most metrics never are."""
+
+    def __init__(self, names: Sequence[str], make: Callable[[str], tuple[_Told, ...]]) -> None:
+        self._names, self._make = names, make
+        self._made: dict[str, tuple[_Told, ...]] = {}
+
+    def __getitem__(self, name: str) -> tuple[_Told, ...]:
+        """Return what there is of a metric."""
+        if name not in self._made:
+            if name not in self._names:
+                raise KeyError(name)
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is anything of a metric."""
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the metrics."""
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        """Return how many metrics there are."""
+        return len(self._names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to other processes without the journal."""
+        return dict, (dict(self),)
+
+
+class _Measured:
+    """The metrics of finished records, in the order of the splits."""
+
+    def __init__(self, finished: _Counting) -> None:
+        self._finished = [(table, rows) for table, rows in finished if rows.size]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The metrics that any record has."""
+        known = dict.fromkeys(name for table, _ in self._finished for name in table.metrics)
+        return tuple(name for name in known if any(self._has(name)))
+
+    def _has(self, name: str) -> Iterator[bool]:
+        for table, rows in self._finished:
+            yield name in table.complete or bool((~np.isnan(_column(table, name, rows))).any())
+
+    @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        return np.argsort(self._splits, kind="stable")
+
+    @cached_property
+    def _splits(self) -> NDArray[np.int64]:
+        return np.concatenate([table.split[rows] for table, rows in self._finished])
+
+    def _figures(self, name: str) -> NDArray[np.float64]:
+        found = [_column(table, name, rows) for table, rows in self._finished]
+        return np.concatenate(found)[self._order]
+
+    def values(self, name: str) -> tuple[float, ...]:
+        """Return the values of a metric."""
+        figures = self._figures(name)
+        return tuple(figures[~np.isnan(figures)].tolist())
+
+    def splits(self, name: str) -> tuple[int, ...]:
+        """Return the splits that they are of."""
+        return tuple(self._splits[self._order][~np.isnan(self._figures(name))].tolist())
 
 
 def _counting(parts: Sequence[Part]) -> _Counting:
@@ -261,7 +317,11 @@ def _papers(parts: Sequence[Part]) -> frozenset[str] | None:
 def _one_of_each_ledger(finished: _Counting) -> Iterator[tuple[RecordTable, int]]:
     """Yield a row of each distinct ledger; rows without one count as one more."""
     for table, rows in finished:
-        for row in np.unique(table.ledger[rows], return_index=True)[1].tolist():
+        codes = table.ledger[rows]
+        if codes.size and (codes == codes[0]).all():  # as nearly always
+            yield table, int(rows[0])
+            continue
+        for row in np.unique(codes, return_index=True)[1].tolist():
             yield table, int(rows[row])
 
 
@@ -272,9 +332,9 @@ def _words(part: Part) -> Iterator[AuthorsWord | None]:
         yield part.journal.words.of(part.task.method, ledger.get("code")) if ledger else None
 
 
-def _spent_epsilon(finished: _Counting) -> float | None:
+def _spent_epsilon(with_ledgers: Sequence[tuple[RecordTable, int]]) -> float | None:
     """Return the largest spent epsilon; None unless every record of the cell states it."""
-    ledgers = [kept_ledger(table.record(row)) for table, row in _one_of_each_ledger(finished)]
+    ledgers = [kept_ledger_of(table, row) for table, row in with_ledgers]
     spent = [None if ledger is None else ledger.spent_epsilon for ledger in ledgers]
     known = [value for value in spent if value is not None]
     return max(known) if known and len(known) == len(spent) else None
@@ -294,7 +354,8 @@ def told_apart(cells: Sequence[ResultCell]) -> tuple[ResultCell, ...]:
         if len(found) > 1
     }
     return tuple(
-        _named(cell, names.get((cell.data, _rows(cell.task)), cell.data)) for cell in cells
+        cell if (name := names.get((cell.data, _rows(cell.task)))) is None else _named(cell, name)
+        for cell in cells
     )
 
 

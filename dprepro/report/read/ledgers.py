@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dprepro.errors import DpreproError
 from dprepro.experiment.record import Record
+from dprepro.experiment.record_table import RecordTable
+from dprepro.privacy.unverified import is_unverified
 from dprepro.text import shortened
 
 _LONGEST_VALUE = 60
@@ -60,3 +62,14 @@ def kept_ledger(record: Record) -> LedgerSummary | None:
             f"malformed ledger: {place}: {problem['msg']}, and it is {given}; take its line out of "
             "the journal, or run it again with --fresh"
         ) from error
+
+
+def kept_ledger_of(table: RecordTable, row: int) -> LedgerSummary | None:
+    """Return the same of a finished record of a table. Raises DpreproError as `kept_ledger`."""
+    ledger = table.ledger_of(row)
+    if ledger is None or is_unverified(table.tasks[table.task[row]].epsilon, ledger):
+        return None
+    try:
+        return LedgerSummary.model_validate(ledger)
+    except ValidationError:
+        return kept_ledger(table.record(row))
