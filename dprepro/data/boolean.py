@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 
 from dprepro.data.domain import (
     CategoricalFeature,
@@ -12,6 +13,9 @@ from dprepro.data.domain import (
     category_codes,
     numbers_of,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BINS = 10
 """Number of intervals of equal width that the bounds of a numeric feature are divided into."""
@@ -37,6 +41,8 @@ class BooleanEncoder:
 
     def transform(self, X: pd.DataFrame) -> pd.DataFrame:
         """Return uint8 (n, columns) of 0 and 1; columns are labelled (feature, value)."""
+        import pandas as pd  # late: `BINS` is asked for without rows
+
         blocks = [_one_hot(*_codes(X[f.name], f)) for f in self.domain.features]
         columns = [(f.name, value) for f in self.domain.features for value in _values(f)]
         return pd.DataFrame(

@@ -21,7 +21,10 @@ def _estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
     return DPBoostRegressor if task == "regression" else DPBoostClassifier
 
 
-_DEFAULTS = defaults_of(_estimator, "epsilon", "variant", "domain", "random_state")
+_DEFAULTS = defaults_of(
+    _estimator, "epsilon", "variant", "domain", "random_state",
+    written="dprepro.dpboost.estimator._DPBoost",
+)  # fmt: skip
 
 
 def _made(setting: Setting, variant: str | Variant, **params: Any) -> Estimator:

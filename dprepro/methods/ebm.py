@@ -12,6 +12,8 @@ from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
 
+_WRITTEN = "dprepro.ebm.dp_ebm._DPEBM"
+
 
 def _private_estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
     from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
@@ -70,7 +72,7 @@ def _private(
         divides=Division.GAUSSIAN,
         keeps_ledger=True,
         takes_tables=True,
-        defaults=defaults_of(_private_estimator, *excluded) | settings,
+        defaults=defaults_of(_private_estimator, *excluded, written=_WRITTEN) | settings,
     )
 
 

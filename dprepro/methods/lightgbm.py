@@ -47,6 +47,6 @@ METHODS = [
         takes_epsilon=False,
         # A DataFrame with category columns is what its defaults recognise.
         encoding="category",
-        defaults=defaults_of(_estimator, *_NOT_PARAMETERS),
+        defaults=defaults_of(_estimator, *_NOT_PARAMETERS, written="lightgbm.sklearn.LGBMModel"),
     )
 ]

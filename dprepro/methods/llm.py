@@ -72,7 +72,14 @@ METHODS = [
         repeats_within=REPEATS_EPOCHS,
         keeps_ledger=True,
         encoding="unit-interval",
-        defaults=defaults_of(_private_estimator, "epsilon", "delta", "domain", "random_state"),
+        defaults=defaults_of(
+            _private_estimator,
+            "epsilon",
+            "delta",
+            "domain",
+            "random_state",
+            written="dprepro.llm.estimator.DPLLMClassifier",
+        ),
     ),
     Method(
         name="llm",
@@ -87,7 +94,9 @@ METHODS = [
         takes_epsilon=False,
         repeats_within=REPEATS_EPOCHS,
         encoding="unit-interval",
-        defaults=defaults_of(_plain_estimator, "random_state"),
+        defaults=defaults_of(
+            _plain_estimator, "random_state", written="dprepro.llm.base.LocallyLinearMaps"
+        ),
     ),
     Method(
         name="mlp",

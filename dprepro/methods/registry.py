@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import importlib.util
 import inspect
 import math
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache, cached_property
@@ -239,18 +242,30 @@ class Method:
 
 
 class LateMapping(Mapping[str, Any]):
-    """A mapping that `make` makes when it is first read, as that may import a library."""
+    """A mapping that `make` makes when it is first read, as that may import a library.
 
-    def __init__(self, make: Callable[[], Mapping[str, Any]]) -> None:
-        self._make = make
+    What `known` returns of it is told without that.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Mapping[str, Any]],
+        known: Callable[[], Mapping[str, Any]] = dict,
+    ) -> None:
+        self._make, self._know = make, known
 
     @cached_property
     def _made(self) -> Mapping[str, Any]:
         return self._make()
 
+    @cached_property
+    def known(self) -> Mapping[str, Any]:
+        """What is told without making the whole."""
+        return self._know()
+
     def __getitem__(self, name: str) -> Any:
         """Return the value of a name."""
-        return self._made[name]
+        return self.known[name] if name in self.known else self._made[name]
 
     def __iter__(self) -> Iterator[str]:
         """Return the names in their order."""
@@ -262,21 +277,54 @@ class LateMapping(Mapping[str, Any]):
 
     def __or__(self, other: Mapping[str, Any]) -> LateMapping:
         """Return a late mapping with the values of `other` in place of these."""
-        return LateMapping(lambda: {**self, **other})
+        return LateMapping(lambda: {**self, **other}, lambda: {**self.known, **other})
 
 
-def defaults_of(estimator: Callable[[], Callable[..., Estimator]], *excluded: str) -> LateMapping:
+def defaults_of(
+    estimator: Callable[[], Callable[..., Estimator]], *excluded: str, written: str = ""
+) -> LateMapping:
     """Return the parameters of the constructor that `estimator` returns, less `excluded`.
 
     With their defaults, and without ``n_jobs``: it changes how long a fit takes, and no result. The
-    estimator is imported when they are first read.
+    estimator is imported when they are first read, but for those that are constants in `written`,
+    the class that has its constructor, such as ``dprepro.ebm.dp_ebm._DPEBM``.
     """
+    left_out = {*excluded, "n_jobs"}
 
     def make() -> dict[str, Any]:
         parameters = inspect.signature(estimator()).parameters.values()
-        return {p.name: p.default for p in parameters if p.name not in {*excluded, "n_jobs"}}
+        return {p.name: p.default for p in parameters if p.name not in left_out}
 
-    return LateMapping(make)
+    def known() -> dict[str, Any]:
+        constants = _constants(written) if written else {}
+        return {name: value for name, value in constants.items() if name not in left_out}
+
+    return LateMapping(make, known)
+
+
+def _constants(name: str) -> dict[str, Any]:
+    """Return the parameters of a constructor whose defaults its source states as constants."""
+    module, _, wanted = name.rpartition(".")
+    package, *inner = module.split(".")
+    found = importlib.util.find_spec(package)
+    if found is None or found.origin is None:
+        return {}
+    path = Path(found.origin).parent.joinpath(*inner).with_suffix(".py")
+    (made,) = (
+        part.args
+        for kind in ast.parse(path.read_bytes()).body
+        if isinstance(kind, ast.ClassDef) and kind.name == wanted
+        for part in kind.body
+        if isinstance(part, ast.FunctionDef) and part.name == "__init__"
+    )
+    parameters = [*made.args[len(made.args) - len(made.defaults) :], *made.kwonlyargs]
+    values = {}
+    for parameter, default in zip(parameters, [*made.defaults, *made.kw_defaults], strict=True):
+        if default is not None:
+            with suppress(NameError):
+                code = compile(ast.Expression(default), str(path), "eval")
+                values[parameter.arg] = eval(code, {"__builtins__": {}})
+    return values
 
 
 def get(name: str) -> Method:

@@ -48,7 +48,13 @@ def _method(
         keeps_ledger=True,
         divides=Division.NONE,
         defaults=defaults_of(
-            _estimator, "as_published", "epsilon", "delta", "domain", "random_state"
+            _estimator,
+            "as_published",
+            "epsilon",
+            "delta",
+            "domain",
+            "random_state",
+            written="dprepro.baselines.s_bdt.estimator._SBDT",
         ),
     )
 

@@ -44,6 +44,12 @@ METHODS = [
         takes_epsilon=True,
         noise=Noise.EXACT,
         keeps_ledger=True,
-        defaults=defaults_of(_estimator, "epsilon", "delta", "random_state"),
+        defaults=defaults_of(
+            _estimator,
+            "epsilon",
+            "delta",
+            "random_state",
+            written="dprepro.baselines.toy_ebm.estimator._ToyDPEBM",
+        ),
     )
 ]

@@ -1,6 +1,8 @@
 """The registry: found by folder, wrong names explained."""
 
+import ast
 import math
+import subprocess
 import sys
 
 import pytest
@@ -92,3 +94,20 @@ def test_a_users_method_can_be_a_package_whose_curator_opens_rows(plugins):
     assert made.size(Private([1, 2, 3])) == 3
     with pytest.raises(PrivateRowsError, match="may not open private rows"):
         made.look(Private([1, 2, 3]))
+
+
+@pytest.mark.parametrize("name", sorted(registry.all_methods()))
+def test_defaults_that_the_source_tells_are_those_of_the_constructor(name):
+    defaults = registry.get(name).defaults
+    if isinstance(defaults, registry.LateMapping):
+        whole = dict(defaults._made)
+        assert {key: whole[key] for key in defaults.known} == defaults.known
+        assert dict(defaults) == whole
+
+
+@pytest.mark.parametrize("name", ["dp-ebm-gdp", "dpboost", "dp-llm", "llm", "s-bdt", "lightgbm"])
+def test_constant_defaults_are_told_without_the_library(name):
+    code = f"from dprepro.methods.registry import get; d = get({name!r}).defaults; print(d.known)"
+    code += "; import sys; assert not {'sklearn', 'lightgbm', 'numba'} & set(sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert len(ast.literal_eval(done.stdout)) > 1

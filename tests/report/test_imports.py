@@ -21,6 +21,23 @@ def imported(package):
     return set(done.stdout.split())
 
 
+@pytest.mark.parametrize(
+    "command", [["check"], ["compare", "dp-ebm-plus", "dp-ebm-gdp", "--epsilon", "1"]]
+)
+def test_no_command_that_reads_results_loads_what_fits_or_accounts(command):
+    code = f"""import sys
+from typer.testing import CliRunner
+from dprepro.cli import app
+done = CliRunner().invoke(app, {command!r})
+assert done.exit_code in (0, 1) and len(done.output) > 1000, done.output
+print(*sys.modules)"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    heavy = {"sklearn", "pandas", "numba", "lightgbm", "dp_accounting", "scipy.stats"}
+    assert not heavy & set(done.stdout.split())
+
+
 @pytest.mark.parametrize("package", ["dprepro.report", "dprepro.published"])
 def test_no_module_loads_what_trains_models(package):
     modules = imported(package)

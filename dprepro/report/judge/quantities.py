@@ -81,16 +81,12 @@ def positive_percent(dataset: str) -> float:
 def boolean_columns(dataset: str) -> float:
     """Return the number of Boolean columns that the public domain of a card gives."""
     from dprepro.data.boolean import BINS
-    from dprepro.data.cleaning import public_domain
-    from dprepro.data.domain import NumericFeature
 
-    domain = public_domain(_card(dataset))
-    if domain is None:
+    features = _card(dataset).features
+    if features is None:
         raise DpreproError(f"dataset {dataset!r} has no public domain; name one that has")
-    return sum(
-        BINS if isinstance(feature, NumericFeature) else len(feature.categories)
-        for feature in domain.features
-    )
+    lists = (feature.categories for feature in features.values())
+    return sum(BINS if categories is None else len(categories) for categories in lists)
 
 
 def total(parts: Sequence[float]) -> float:
