@@ -35,7 +35,10 @@ class PlannedTask:
 
 
 def plan(
-    config: ExperimentConfig, data_dir: Path | None = None, identify: bool = True
+    config: ExperimentConfig,
+    data_dir: Path | None = None,
+    identify: bool = True,
+    try_parameters: bool = True,
 ) -> list[PlannedTask]:
     """Return every task of a config: by split, then method, then epsilon.
 
@@ -44,7 +47,8 @@ def plan(
 
     Tasks on private rows name the state of the rows, so that no other state is taken for it. A
     file without a checksum is fetched for that. `identify` false does without: such tasks are to
-    look at and to fit, and no record may be written of them.
+    look at and to fit, and no record may be written of them. `try_parameters` false leaves to
+    `check_parameters` what imports estimators.
 
     Raises
     ------
@@ -69,6 +73,8 @@ def plan(
     ]
     # Stable: the config's order within each. The same rows train for equal bounds.
     chosen.sort(key=lambda pair: (pair[1].encoding, str(pair[0].rows_per_unit)))
+    if try_parameters:
+        check_parameters(config, card)
     fingerprint = _fingerprint(config, card, data_dir, identify)
     return [
         PlannedTask(
@@ -80,6 +86,19 @@ def plan(
         if split < (entry.splits or config.splits)
         for epsilon in method.effective_epsilons(entry.epsilons or config.epsilons)
     ]
+
+
+def check_parameters(config: ExperimentConfig, card: Card | None = None) -> None:
+    """Raise DpreproError if a method has no parameter of a name given, or refuses a value.
+
+    `card` is that of the config, if it was read.
+    """
+    card = card or _card(config)
+    for position, entry in enumerate(config.methods):
+        method = registry.get(entry.method)
+        _check_names(config, position, method)
+        if not _reason_to_skip(method, card):
+            _check_values(config, position, method, card)
 
 
 def asked_metrics(config: ExperimentConfig) -> tuple[str, ...]:
@@ -176,10 +195,7 @@ def _method(config: ExperimentConfig, position: int, card: Card) -> Method:
     except DpreproError as error:
         raise DpreproError(f"{config.where('methods', position, 'method')}: {error}") from error
     check_stated(config, position, method)
-    _check_names(config, position, method)
     _check_units(config, position, method, card)
-    if not _reason_to_skip(method, card):
-        _check_values(config, position, method, card)
     if card.features is None and (entry.domain or config.domain) == "public":
         keys = ("methods", position, "domain") if entry.domain else ("domain",)
         raise DpreproError(

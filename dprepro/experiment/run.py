@@ -15,11 +15,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from dprepro.config import ExperimentConfig
 from dprepro.data import load
-from dprepro.data.domain_checks import refuse_undeclared
 from dprepro.errors import DpreproError
 from dprepro.experiment import environment
 from dprepro.experiment.circumstances import check_tuned_splits
@@ -29,22 +28,30 @@ from dprepro.experiment.executors import (
     TimeLimitError,
     WorkerDiedError,
 )
-from dprepro.experiment.journal import Journal, as_it_lies, read_journal
+from dprepro.experiment.journal import Journal, JournalTable, as_it_lies, read_journal
 from dprepro.experiment.local import LocalExecutor
 from dprepro.experiment.naming import names_in_config
 from dprepro.experiment.outlook import Outlook, outlook_of
-from dprepro.experiment.plan import PlannedTask, asked_metrics, narrow, plan
+from dprepro.experiment.plan import (
+    PlannedTask,
+    asked_metrics,
+    check_parameters,
+    narrow,
+    plan,
+)
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.reuse import finished_elsewhere
 from dprepro.experiment.stated import state_plan
 from dprepro.experiment.summary import Summary, Tally
-from dprepro.experiment.worker import DataRef, compile_kernels, run_task, warm_up
+
+if TYPE_CHECKING:
+    from dprepro.experiment.worker import DataRef
 
 # What a closed or full output raises, or one whose encoding lacks a character.
 _UNSHOWN = (OSError, ValueError)
 # How often the runner looks up from waiting for results, in seconds.
 _POLL = 0.2
-_Arguments = tuple[Task, DataRef, tuple[str, ...]]
+_Arguments = tuple[Task, "DataRef", tuple[str, ...]]
 """Of `run_task`."""
 
 
@@ -165,20 +172,29 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
         journal.
     """
     start, observer = time.perf_counter(), _Told(observer)
-    plans = _plans(config, options)  # errors of the config come before anything is written
+    # Errors of the config come before anything is written. The plan that the journal states last
+    # was tried, and where it is finished, nobody waits for libraries to be imported.
+    plans = _plans(config, options, try_parameters=False)
+    stated = state_plan(config, (p.task for p in plans[0]))
+    lies = as_it_lies(journal_path(config, options.results))
+    is_tried = not options.fresh and stated.agrees_with(JournalTable(lies).last_plan)
+    if not is_tried:
+        check_parameters(config)
     with Journal(journal_path(config, options.results), fresh=options.fresh) as journal:
         lies = journal.path if options.fresh else as_it_lies(journal.path)
-        before, stated = read_journal(lies), state_plan(config, (p.task for p in plans[0]))
+        before = read_journal(lies)
         known, metrics = _by_key(before.records), asked_metrics(config)
         taken = _taken_over(journal.path, plans[1], known, options.fresh, metrics)
         outlook = outlook_of(*plans, known | _by_key(taken), options.retry_failed, metrics)
+        if outlook.todo and is_tried:
+            check_parameters(config)  # a user's method may have changed
         if outlook.todo or outlook.skips:
             journal.ask_to_write()
         for entry in () if journal.is_read_only else taken:
             journal.append(entry)
         tally = Tally(config.metric)
         tally.extend((*outlook.done, *outlook.skips))
-        data = _data_of(config, options, outlook.todo)
+        data = _data_of(config, options, outlook.todo) if outlook.todo else None
         with _workers(config, options, data, outlook.todo) as (executor, stop):
             jobs = executor.jobs if executor else 0
             if not (journal.is_read_only or stated.agrees_with(before.plan)):
@@ -190,7 +206,7 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
             observer.begin(outlook, jobs)
             unfinished: Counter[tuple[str, str]] = Counter()
             try:
-                calls = [(task, data, metrics) for task in outlook.todo]
+                calls = [(task, data, metrics) for task in outlook.todo if data is not None]
                 for result in _collect(executor, calls, stop) if executor else ():
                     if isinstance(result, Record):
                         journal.append(result)
@@ -206,13 +222,13 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
 
 
 def _plans(
-    config: ExperimentConfig, options: Options
+    config: ExperimentConfig, options: Options, try_parameters: bool = True
 ) -> tuple[list[PlannedTask], list[PlannedTask]]:
     """Return the config's plan, and the part of it that is asked for."""
     entries = (entry for method in config.methods for entry in method.expanded)
-    # Before a plan, which reads the card and imports estimators.
+    # Before a plan, which reads the card.
     names_in_config(options.methods, (n for e in entries for n in (e.label, e.method)))
-    planned = plan(config, options.data_dir)
+    planned = plan(config, options.data_dir, try_parameters=try_parameters)
     if not options.allow_tuned_splits:
         check_tuned_splits(config)
     return planned, narrow(planned, options.splits, options.methods, options.epsilons)
@@ -242,22 +258,22 @@ def _taken_over(
 
 
 def _data_of(config: ExperimentConfig, options: Options, todo: Sequence[Task]) -> DataRef:
-    """Return where workers find the dataset; sealed with a key of this run, if there is one."""
-    if not todo:
-        return DataRef.of(config, options.data_dir)
+    """Return where workers find the dataset, sealed with a key of this run."""
+    from dprepro.experiment.worker import DataRef  # late, as all that only tasks need: pandas
+
     fingerprint, nonce = todo[0].data_fingerprint, secrets.token_hex(32)
     return DataRef.of(config, options.data_dir, nonce=nonce, fingerprint=fingerprint)
 
 
 @contextlib.contextmanager
 def _workers(
-    config: ExperimentConfig, options: Options, data: DataRef, todo: Sequence[Task]
+    config: ExperimentConfig, options: Options, data: DataRef | None, todo: Sequence[Task]
 ) -> Iterator[tuple[Executor | None, threading.Event]]:
     """Start what runs the tasks (None without any) and end it, however the run goes.
 
     From the start on, signals to end only set the event.
     """
-    executor = _start(config, options, data, todo) if todo else None
+    executor = _start(config, options, data, todo) if data else None
     with warnings.catch_warnings(), _stop_signals() as stop:
         # loky thinks of a dataset in memory as a leak, and replaces the worker: no matter.
         warnings.filterwarnings("ignore", message="A worker was restarted")
@@ -274,6 +290,9 @@ def _workers(
 def _start(
     config: ExperimentConfig, options: Options, data: DataRef, todo: Sequence[Task]
 ) -> Executor:
+    from dprepro.data.domain_checks import refuse_undeclared
+    from dprepro.experiment.worker import compile_kernels, warm_up
+
     methods = sorted({task.method for task in todo})
     prepare = partial(warm_up, data, methods)
     limit = options.time_limit or config.time_limit
@@ -301,6 +320,8 @@ _Result = Record | tuple[str, str]
 def _collect(
     executor: Executor, calls: Sequence[_Arguments], stop: threading.Event
 ) -> Iterator[_Result]:
+    from dprepro.experiment.worker import run_task
+
     finished: queue.SimpleQueue[Future[Record]] = queue.SimpleQueue()
     tasks: dict[Future[Record], Task] = {}
     for task, data, metrics in calls:

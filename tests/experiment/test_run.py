@@ -356,7 +356,7 @@ def test_options_that_contradict_each_other(given: dict[str, Any], message: str)
 @pytest.mark.usefixtures("in_process")
 def test_workers_are_told_absolute_paths(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Any] = []
-    monkeypatch.setattr(run_module, "warm_up", lambda *arguments: told.append(arguments))
+    monkeypatch.setattr("dprepro.experiment.worker.warm_up", lambda *given: told.append(given))
 
     class Prepares(InProcess):
         def __init__(
@@ -394,3 +394,25 @@ def test_workers_are_told_by_a_seal_of_this_run_which_data_are_meant(
     assert (first.nonce, first.seal) != (second.nonce, second.seal)
     written = "".join(path.read_text() for path in lab.results.rglob("*.jsonl"))
     assert not any(text in written for data in told for text in (data.nonce, data.seal))
+
+
+@pytest.mark.usefixtures("in_process")
+def test_refused_parameters_are_told_before_anything_is_written(lab: Lab) -> None:
+    for params, problem in (({"max_bins": 0}, "refuses its"), ({"bins": 3}, "has no parameter")):
+        config = load_config(lab.config(methods=[{"method": "dp-ebm-gdp", "params": params}]))
+        with pytest.raises(DpreproError, match=problem):
+            run(config, Options(results=lab.results), Watch())
+    assert not lab.results.exists()
+
+
+@pytest.mark.usefixtures("in_process")
+def test_parameters_are_tried_anew_where_tasks_of_a_stated_plan_are_left(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, tried = load_config(lab.config(methods=["plain"])), list[str]()
+    monkeypatch.setattr(run_module, "check_parameters", lambda config: tried.append(config.name))
+    run(config, Options(results=lab.results, splits=1), Watch())
+    run(config, Options(results=lab.results, splits=1), Watch())
+    assert len(tried) == 1
+    run(config, Options(results=lab.results), Watch())
+    assert len(tried) == 2
