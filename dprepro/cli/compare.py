@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -101,6 +102,7 @@ def _held(
 ) -> tuple[str, str, Results]:
     """Return both names as they are meant, and the results that hold them, of either side."""
     from dprepro.experiment.naming import any_name_meant
+    from dprepro.report.judge.pairing import refuse_unknown
     from dprepro.report.read.cell import MARK, is_shipped
     from dprepro.report.read.mentions import holding_both, is_mentioned, tasks_held
     from dprepro.report.read.results import assemble
@@ -115,6 +117,9 @@ def _held(
         there = tasks[is_shipped(given)]
         name = given.removesuffix(MARK)
         name = name if is_mentioned(there, name) else any_name_meant(name)
+        if not (config or is_mentioned(there, name)):  # before the journals are read
+            found = chain.from_iterable(there.values())
+            refuse_unknown(name, (n for task in found for n in (task.label, task.method)))
         sides[is_shipped(given)].append(name)
         meant.append(f"{name}{MARK}" if is_shipped(given) else name)
     own, others = (

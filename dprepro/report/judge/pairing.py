@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from dprepro.errors import DpreproError
 from dprepro.experiment.naming import nearest_meant
@@ -159,13 +159,18 @@ def _named(results: Results, name: str) -> list[ResultCell]:
         if name == (cell.task.label if cell.dataset in labelled else cell.method)
     ]
     if not found:
-        known = sorted({n for cell in cells for n in (cell.task.label, cell.method)})
-        near = nearest_meant(name, known) or "."
-        raise DpreproError(
-            f"no finished results of {name!r}{near} Allowed are labels and methods of the journals "
-            f"read: {', '.join(known)}"
-        )
+        refuse_unknown(name, (n for cell in cells for n in (cell.task.label, cell.method)))
     return found
+
+
+def refuse_unknown(name: str, names: Iterable[str]) -> NoReturn:
+    """Raise DpreproError: `name` is none of the labels and methods that there are results of."""
+    known = sorted(set(names))
+    near = nearest_meant(name, known) or "."
+    raise DpreproError(
+        f"no finished results of {name!r}{near} Allowed are labels and methods of the journals "
+        f"read: {', '.join(known)}"
+    )
 
 
 def _shared_datasets(
