@@ -12,7 +12,7 @@ from dprepro.config import ExperimentConfig
 from dprepro.config_keys import MetricName
 from dprepro.experiment.record import Task
 
-_LENGTH, _DIGITS = 16, "0123456789abcdef"  # of a key
+_LENGTH, _DIGITS = 16, b"0123456789abcdef"  # of a key
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def _cell(fields: Mapping[str, Any]) -> StatedCell:
     keys = tuple(_of_type(fields, "keys", list))
     # A plan can have 10^6 keys: they are looked at together.
     of_one_kind = set(map(type, keys)) == {str} and set(map(len, keys)) == {_LENGTH}
-    if not of_one_kind or "".join(keys).strip(_DIGITS):
+    if not of_one_kind or "".join(keys).encode().translate(None, _DIGITS):
         raise ValueError("keys are 16 hex digits each, one or more")
     return StatedCell(_text(fields, "label"), level, keys)
 

@@ -8,12 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+import numpy as np
+
 from dprepro.experiment.record import Task
 from dprepro.privacy.standing import AuthorsWord
 from dprepro.report.read.datasets import dataset_of
 
 MARK = " (shipped run)"
 """Stands behind labels and journals of the runs that come with dprepro, beside one's own."""
+_MOST_EXACTLY = 1000
+"""Standard deviations of more values differ from exact ones in their last bits."""
+
 TUNED_NOTE = "parameters were chosen by `dprepro tune` on rows of this dataset"
 
 
@@ -147,4 +152,6 @@ class ResultCell:
 
 @lru_cache(maxsize=1 << 14)  # exact fractions take long, and a table asks again and again
 def _sd(values: tuple[float, ...]) -> float | None:
+    if len(values) > _MOST_EXACTLY:
+        return float(np.std(values, ddof=1))
     return statistics.stdev(values) if len(values) > 1 else None

@@ -31,6 +31,12 @@ def test_mean_and_sd_are_numpys(tmp_path):
     assert found.splits("rmse") == 0
 
 
+def test_the_sd_of_many_splits_is_numpys_too(tmp_path):
+    values = [0.5 + split % 7 / 100 for split in range(1200)]
+    write(tmp_path, "adult", records(values))
+    assert one(tmp_path).sd("auc") == pytest.approx(np.std(values, ddof=1), rel=1e-12)
+
+
 def test_a_single_split_has_no_sd(tmp_path):
     write(tmp_path, "adult", records(VALUES[:1]))
     assert one(tmp_path).sd("auc") is None
