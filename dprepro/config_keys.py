@@ -69,6 +69,12 @@ def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values
 
 
+def _ascending(values: tuple[int, ...]) -> tuple[int, ...]:
+    if any(later <= earlier for earlier, later in itertools.pairwise(values)):
+        raise ValueError("numbers of splits are needed in ascending order, as [25, 400]")
+    return values
+
+
 Line = Annotated[
     str,
     StringConstraints(strip_whitespace=True, max_length=_LONGEST_TEXT),
@@ -146,10 +152,16 @@ class FrozenModel(BaseModel):
 
 
 class Published(FrozenModel):
-    """The published table that an experiment reproduces."""
+    """The published table that an experiment reproduces.
+
+    `looks` says that the experiment adds splits to cells of a config that has as many as were
+    printed, and after how many splits verdicts are looked at; tables go on to show the printed
+    number.
+    """
 
     paper: Text
     table: Annotated[Text, BeforeValidator(lambda v: str(v) if type(v) is int else v)]
+    looks: Annotated[tuple[Annotated[int, Field(ge=1, strict=True)], ...], AfterValidator(_ascending)] = ()
 
 
 class TunedOn(FrozenModel):
