@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -74,7 +75,8 @@ class ExperimentConfig(FrozenModel):
     test_share
         Share of the rows that are test rows, where the evaluation is "random" or "stratified".
     published
-        The printed table that the results are compared with: `paper` and `table`.
+        The printed table that the results are compared with: `paper` and `table`. With `looks` it
+        adds splits to cells of another config, see `dprepro.config_keys.Published`.
     seed
         With None each estimator's seed comes from the operating system. The splits are then those
         of seed 0, since the choice of the training rows does not protect them.
@@ -183,6 +185,16 @@ class ExperimentConfig(FrozenModel):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _looks_at_all_splits(self) -> ExperimentConfig:
+        looks = self.published.looks if self.published else ()
+        if looks and looks[-1] != self.splits:
+            raise ValueError(
+                f"the last of the `looks` of `published`, {looks[-1]}, must be `splits`, "
+                f"{self.splits}: verdicts rest on all of them in the end"
+            )
+        return self
+
     @property
     def held_out(self) -> float:
         """The share of the rows that are test rows; 0 with a published test set."""
@@ -193,6 +205,12 @@ class ExperimentConfig(FrozenModel):
     def name(self) -> str:
         """The stem of the config's file, which also names its journal."""
         return self._source.path.stem
+
+    def renamed(self, name: str) -> ExperimentConfig:
+        """Return it under the name of a file beside its own, so that it gets another journal."""
+        copy = self.model_copy()
+        copy._source = replace(self._source, path=self._source.path.with_name(f"{name}.yaml"))
+        return copy
 
     @property
     def is_builtin(self) -> bool:

@@ -91,6 +91,8 @@ Delta = Annotated[FiniteFloat, Field(ge=0, lt=1), _IsNumber]
 Share = Annotated[FiniteFloat, Field(gt=0, lt=1), _IsNumber]
 Seed = Annotated[int, Field(ge=0, lt=2**128, strict=True)] | None
 Splits = Annotated[int, Field(ge=1, le=10_000, strict=True)]
+Looks = Annotated[tuple[Splits, ...], AfterValidator(_ascending)]
+"""After how many splits verdicts are looked at."""
 LONGEST_TASK = 31_536_000.0
 """A year in seconds: clocks of the operating system cannot wait much longer."""
 _NOT_FINITE = PydanticCustomError(
@@ -161,7 +163,7 @@ class Published(FrozenModel):
 
     paper: Text
     table: Annotated[Text, BeforeValidator(lambda v: str(v) if type(v) is int else v)]
-    looks: Annotated[tuple[Annotated[int, Field(ge=1, strict=True)], ...], AfterValidator(_ascending)] = ()
+    looks: Looks = ()
 
 
 class TunedOn(FrozenModel):

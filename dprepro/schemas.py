@@ -97,6 +97,7 @@ def journal_schema() -> Schema:
     record["required"] = ["key", "task", "status", "metrics", "seconds", "ledger", "message"]
     stated = plan["properties"]
     document = {"paper": stated.pop("paper"), "table": stated.pop("table")}
+    document["looks"] = stated.pop("looks")
     stated["published"] = {
         "anyOf": [{"type": "null"}, {"type": "object", "properties": document}],
         "description": "The printed table that it answers to.",

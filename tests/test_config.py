@@ -64,6 +64,16 @@ def test_a_valid_config_is_typed_and_defaults_are_filled_in(tmp_path: Path) -> N
         ("title: a test", "title: t\ntime_limit: 0", "line 2, time_limit: "),
         ("title: a test", "title: t\npublished: {papr: x}", "published.papr: unknown key"),
         ("[0.5, 1]", "0.5", "line 4, epsilons: a list is needed; given 0.5"),
+        (
+            "title: a test",
+            "title: t\npublished: {paper: p, table: 2, looks: [5, 4]}",
+            "published.looks: numbers of splits are needed in ascending order",
+        ),
+        (
+            "title: a test",
+            "title: t\npublished: {paper: p, table: 2, looks: [4, 7]}",
+            "the last of the `looks` of `published`, 7, must be `splits`",
+        ),
         ("title: a test", "title: t\npublished: x", "published: a mapping of keys to values is"),
         ("title: a test", "title: t\ninclude: adult", "line 2, include: a list"),
     ],

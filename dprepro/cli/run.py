@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -59,6 +60,21 @@ def run(
             "Only this epsilon; repeatable. Methods without a privacy budget run anyway."
         ),
     ] = None,
+    until_decided: Annotated[
+        bool,
+        typer.Option(
+            "--until-decided", help="Then more splits of the printed cells that these can decide."
+        ),
+    ] = False,
+    most_splits: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            max=10_000,
+            help="How many splits --until-decided gives a cell at most.",
+            show_default="400",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count the tasks and run nothing.")
     ] = False,
@@ -93,13 +109,20 @@ def run(
 
     A task whose worker is killed, or that gets no memory, runs again: that is no failure.
 
+    With --until-decided, cells of the printed table whose verdict is open get twice as many splits,
+    again and again, until they are decided or --most-splits are reached. The added splits are in
+    results/CONFIG-until-decided.jsonl. The errors of all looks keep to the level of one.
+
     Exit code: 0 all well, 1 a task failed or could not be finished, 2 a mistake that you can
     correct, 130 interrupted.
 
     Example: dprepro run adult telco --jobs 4 --splits 5
+
+    Example: dprepro run telco --until-decided --most-splits 100 --method dp-ebm-gdp-2021
     """
-    is_here = executor is ExecutorName.LOCAL and not dry_run
+    is_here = executor is ExecutorName.LOCAL and not (dry_run or until_decided)
     with _worker_ahead(configs[0], results, fresh, method or ()) if is_here else nullcontext():
+        from dprepro.cli.until_decided import MOST, run_until_decided
         from dprepro.config import load_experiments
         from dprepro.errors import DpreproError
         from dprepro.experiment.executors import NowhereToRunError
@@ -120,11 +143,23 @@ def run(
             time_limit=time_limit,
             allow_tuned_splits=allow_tuned_splits,
         )
+        if until_decided and dry_run:
+            raise DpreproError(
+                "--dry-run does not go with --until-decided: how many tasks that runs depends on "
+                "what they say. Leave one of the two out"
+            )
+        if most_splits is not None and not until_decided:
+            raise DpreproError("--most-splits is for --until-decided: add that, or leave it out")
         console = PlainConsole()
+        run_config = partial(run_one, console=console, dry_run=dry_run, profile=profile)
         failed, errors = 0, []
         for config in load_experiments(*configs):
             try:
-                failed += run_one(config, options, console, dry_run=dry_run, profile=profile)
+                if until_decided:
+                    most = most_splits or MOST
+                    failed += run_until_decided(config, options, console, most, run_config)
+                else:
+                    failed += run_config(config, options)
             except DpreproError as error:
                 errors.append(str(error))
                 if isinstance(error, NowhereToRunError):
@@ -157,7 +192,10 @@ def _worker_ahead(
 def run_one(
     config: ExperimentConfig, options: Options, console: Console, dry_run: bool, profile: bool
 ) -> int:
-    """Run one config, print its summary, return the number of failed and unfinished tasks."""
+    """Run one config, print its summary, return the number of failed and unfinished tasks.
+
+    A part of a plan has no table of its own.
+    """
     from dprepro.experiment import display
     from dprepro.experiment.run import journal_path, look_ahead
     from dprepro.experiment.run import run as run_config
@@ -174,7 +212,8 @@ def run_one(
         again = "the same command without --fresh" if options.fresh else "the same command"
         console.print(f"{config.name}: interrupted; {again} continues it")
         raise typer.Exit(INTERRUPTED) from None
-    console.print(display.cells_table(config, summary.whole))
+    if options.cells is None:
+        console.print(display.cells_table(config, summary.whole))
     if profile:
         console.print(display.profile_table(summary))
     for note in display.notes(summary, journal_path(config, options.results)):

@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -68,6 +68,8 @@ class Options:
         Number of worker processes; None means one a core. A cluster runs one task a thread.
     splits, methods, epsilons
         See `dprepro.experiment.plan.narrow`.
+    cells
+        By label and epsilon, of how many splits the whole plan is; None means all of the config's.
     fresh
         Move the old journal aside and run everything.
     retry_failed
@@ -84,6 +86,7 @@ class Options:
     splits: int | None = None
     methods: tuple[str, ...] = ()
     epsilons: tuple[float, ...] = ()
+    cells: Mapping[tuple[str, float], int] | None = None
     fresh: bool = False
     retry_failed: bool = False
     results: Path = Path("results")
@@ -229,6 +232,11 @@ def _plans(
     # Before a plan, which reads the card.
     names_in_config(options.methods, (n for e in entries for n in (e.label, e.method)))
     planned = plan(config, options.data_dir, try_parameters=try_parameters)
+    if options.cells is not None:
+        splits = options.cells
+        planned = [
+            p for p in planned if p.task.split < splits.get((p.task.label, p.task.epsilon), 0)
+        ]
     if not options.allow_tuned_splits:
         check_tuned_splits(config)
     return planned, narrow(planned, options.splits, options.methods, options.epsilons)

@@ -34,6 +34,8 @@ class StatedPlan:
         The config's; `config` is its name.
     paper, table
         The printed table that it answers to, or None.
+    looks
+        After how many splits verdicts are looked at, where it adds splits to another config's.
     is_builtin, has_builtin_card
         Whether the config, and the card of its dataset, are those that ship with dprepro.
     hypotheses
@@ -53,10 +55,14 @@ class StatedPlan:
     has_builtin_card: bool
     cells: tuple[StatedCell, ...]
     hypotheses: bool | None = None
+    looks: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return one journal line as a dict that strict JSON can hold."""
-        published = None if self.paper is None else {"paper": self.paper, "table": self.table}
+        looks = {"looks": list(self.looks)} if self.looks else {}
+        published = (
+            None if self.paper is None else {"paper": self.paper, "table": self.table, **looks}
+        )
         return {
             "kind": "plan",
             "config": self.config,
@@ -120,6 +126,7 @@ class StatedPlan:
             _of_type(line, "builtin_card", bool),
             cells,
             _of_type(line, "hypotheses", bool) if "hypotheses" in line else None,
+            _looks(published or {}),
         )
 
 
@@ -145,6 +152,7 @@ def state_plan(config: ExperimentConfig, tasks: Iterable[Task]) -> StatedPlan:
             for label, epsilon in sorted(keys, key=lambda cell: (order[cell[0]], cell[1]))
         ),
         config.hypotheses,
+        published.looks if published else (),
     )
 
 
@@ -159,6 +167,13 @@ def _cell(fields: Mapping[str, Any]) -> StatedCell:
     if not of_one_kind or "".join(keys).encode().translate(None, _DIGITS):
         raise ValueError("keys are 16 hex digits each, one or more")
     return StatedCell(_text(fields, "label"), level, keys)
+
+
+def _looks(published: Mapping[str, Any]) -> tuple[int, ...]:
+    looks = _of_type(published, "looks", list) if "looks" in published else []
+    if any(type(look) is not int or look < 1 for look in looks) or looks != sorted(set(looks)):
+        raise ValueError("looks are whole numbers above 0 in ascending order")
+    return tuple(looks)
 
 
 def _text(fields: Mapping[str, Any], name: str) -> str:

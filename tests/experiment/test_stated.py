@@ -62,6 +62,13 @@ def test_it_says_whether_the_config_runs_hypotheses_and_older_plans_do_not() -> 
     assert read.to_json() == older
 
 
+def test_it_says_after_how_many_splits_verdicts_are_looked_at() -> None:
+    found = stated("more-pol")
+    assert found.looks == (25, 100)
+    assert StatedPlan.from_json(found.to_json()) == found
+    assert "looks" not in stated().to_json()["published"]  # as in older plans
+
+
 def _with(name: str, value: Any) -> dict[str, Any]:
     return {**stated().to_json(), name: value}
 
@@ -76,6 +83,9 @@ def _with(name: str, value: Any) -> dict[str, Any]:
         ("splits", 0),
         ("published", {"paper": "dp-ebm-2021"}),
         ("published", []),
+        ("published", {"paper": "dp-ebm-2021", "table": "2", "looks": [25, 25]}),
+        ("published", {"paper": "dp-ebm-2021", "table": "2", "looks": [0, 25]}),
+        ("published", {"paper": "dp-ebm-2021", "table": "2", "looks": ["25"]}),
         ("builtin", 1),
         ("hypotheses", 1),
         ("hypotheses", None),

@@ -157,12 +157,16 @@ def _effective(cells: Sequence[CellVerdict]) -> float:
     With correlations R a sum of k squares has the mean k and the variance 2 tr(R^2). It is taken as
     k/f times chi-squared with f = k^2 / tr(R^2) degrees of freedom (Satterthwaite). R is that of
     our values over splits, and the document's cells are taken to be correlated as ours are.
-    Squares of sample correlations r over n splits are too large by (1 - r^2) / (n - 2).
+    Squares of sample correlations r over n splits are too large by (1 - r^2) / (n - 2). Where some
+    cells have more splits of ours, those of the first look count, which all cells have.
     """
     groups: dict[tuple[str, int], list[tuple[float, ...]]] = {}
     for cell in cells:
         metric = cell.published.metric
-        values = cell.result.values[metric] if cell.result else ()
+        result = cell.result
+        if result is not None and result.looks:
+            result = result.first(result.looks[0])
+        values = result.values[metric] if result else ()
         groups.setdefault((cell.published.dataset, len(values)), []).append(values)
     trace = float(len(cells))
     for (_, splits), rows in groups.items():

@@ -46,7 +46,9 @@ _WORDS = {
 }
 
 
-def splits_needed(ours: Sample, published: Sample, margin: float, level: float) -> Undecided:
+def splits_needed(
+    ours: Sample, published: Sample, margin: float, level: float, share: float = 1.0
+) -> Undecided:
     """Return the least number n of our splits that would decide an inconclusive cell.
 
     With n splits of ours the standard error of the difference d is (see `compare`)
@@ -69,11 +71,13 @@ def splits_needed(ours: Sample, published: Sample, margin: float, level: float) 
         Largest difference that counts as equivalent, in units of the metric.
     level
         Of the test of no difference, between 0 and 1.
+    share
+        Of both levels that the last look at the cell has; see `statistics.shares`.
     """
 
     def decides(splits: int, mean: float = ours.mean) -> bool:
-        found = compare(replace(ours, splits=splits, mean=mean), published, margin)
-        return found is not None and (found.is_equivalent or found.p_difference < level)
+        found = compare(replace(ours, splits=splits, mean=mean), published, margin, share)
+        return found is not None and (found.is_equivalent or found.is_different(level))
 
     if not decides(_ALL):
         if decides(_ALL, published.mean):

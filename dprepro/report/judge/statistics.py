@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from dprepro.report.judge.rounding import score_difference
 
@@ -76,6 +78,9 @@ class Comparison:
         P-value of the two-sided test of no difference; small means different.
     p_equivalence
         P-value of two one-sided tests of |difference| >= margin; small means equivalent.
+    share
+        Share of each test's level that this comparison has, where others look at the same cell
+        after more or fewer splits (`shares`).
     """
 
     difference: float
@@ -86,14 +91,43 @@ class Comparison:
     high: float
     p_difference: float
     p_equivalence: float
+    share: float = 1.0
 
     @property
     def is_equivalent(self) -> bool:
         """Whether the means are shown to lie within the margin, at the 5 % level."""
-        return self.p_equivalence < LEVEL
+        return self.p_equivalence < LEVEL * self.share
+
+    def is_different(self, level: float) -> bool:
+        """Whether the test of no difference rejects, at `level` for all looks together."""
+        return self.p_difference < level * self.share
 
 
-def compare(measured: Sample, published: Sample, margin: float) -> Comparison | None:
+def shares(looks: Sequence[int]) -> list[float]:
+    """Return the share of a test's level that each look at a cell has.
+
+    After n of N splits a share (n/N)^2 of the level is spent, the power family of spending
+    functions of Kim and DeMets (1987, Biometrika 74) with exponent 2. The errors of all looks add
+    up to the level at most (Bonferroni: their correlation is not used), so a cell may be left alone
+    as soon as it is decided.
+
+    Parameters
+    ----------
+    looks
+        After how many splits, ascending; to be chosen before the first.
+
+    Examples
+    --------
+    >>> shares([25, 100])
+    [0.0625, 0.9375]
+    """
+    spent = [(look / looks[-1]) ** 2 for look in looks]
+    return [after - before for before, after in itertools.pairwise([0.0, *spent])]
+
+
+def compare(
+    measured: Sample, published: Sample, margin: float, share: float = 1.0
+) -> Comparison | None:
     """Compare two means; None where neither side has a standard deviation.
 
     Only the means and standard deviations of a document are known, so its splits cannot be paired
@@ -111,6 +145,8 @@ def compare(measured: Sample, published: Sample, margin: float) -> Comparison | 
     ----------
     margin
         Largest difference, in units of the metric, that counts as equivalent; positive.
+    share
+        See `Comparison`.
     """
     known = [(s.variance, s.splits - 1) for s in (measured, published) if s.variance is not None]
     freedom = sum(own for _, own in known)
@@ -122,7 +158,7 @@ def compare(measured: Sample, published: Sample, margin: float) -> Comparison | 
     rounding = measured.rounding + published.rounding
     error = math.sqrt(pooled * (measured.weight + published.weight) + rounding)
     if error == 0.0:
-        return _certain(difference, margin, freedom)
+        return replace(_certain(difference, margin, freedom), share=share)
     from scipy.special import stdtr, stdtrit  # a tenth of a second, and not all tables compare
 
     reach = float(stdtrit(freedom, 0.5 + _CONFIDENCE / 2)) * error
@@ -131,7 +167,7 @@ def compare(measured: Sample, published: Sample, margin: float) -> Comparison | 
     p_difference = 2 * float(stdtr(freedom, -abs(difference) / error))
     return Comparison(
         difference, error, difference / error, freedom,
-        difference - reach, difference + reach, p_difference, p_equivalence,
+        difference - reach, difference + reach, p_difference, p_equivalence, share,
     )  # fmt: skip
 
 

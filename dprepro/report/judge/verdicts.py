@@ -11,7 +11,7 @@ from dprepro.published.published import PublishedCell
 from dprepro.report.judge.answers import answer, following
 from dprepro.report.judge.clash import Clash
 from dprepro.report.judge.power import Undecided, splits_needed
-from dprepro.report.judge.statistics import LEVEL, Comparison, Sample, compare
+from dprepro.report.judge.statistics import LEVEL, Comparison, Sample, compare, shares
 from dprepro.report.read.metrics import METRICS, Margin, find_metric
 from dprepro.report.read.results import ResultCell, Results
 
@@ -72,7 +72,8 @@ class CellVerdict:
         How many splits the printed mean stands for: 1 for a single run, or one draw of noise.
     note
         Why the verdict is not final: missing splits, several results, or the reason why the cell is
-        impossible. Or "3 of 10 splits" where fewer splits are judged than were printed.
+        impossible. Or "3 of 10 splits" where fewer splits are judged than were printed, and
+        "25 printed, 400 of ours" where more are.
     explanation
         The reviewed reason of a deviation, or None.
     is_unknown
@@ -187,7 +188,7 @@ def _judge(
             return replace(blank, verdict=Verdict.INCOMPLETE, result=result, note=note)
         return replace(blank, result=result, note="; ".join(result.messages))
     margin = margins[find_metric(cell.metric).name].width(cell)
-    return _compare(cell, result, document, margin, needed, level)
+    return _look(cell, result.more.get(document.paper, result), document, margin, needed, level)
 
 
 def _why_none(cell: PublishedCell, document: Document, results: Results) -> str:
@@ -200,7 +201,7 @@ def _why_none(cell: PublishedCell, document: Document, results: Results) -> str:
     return "results of another delta, evaluation or document" if candidates else ""
 
 
-def _compare(
+def _look(
     cell: PublishedCell,
     result: ResultCell,
     document: Document,
@@ -208,13 +209,39 @@ def _compare(
     needed: int,
     level: float,
 ) -> CellVerdict:
+    """Return the first verdict that is final at one of the looks, else the last; see `shares`."""
+    if not result.looks:
+        return _compare(cell, result, document, margin, needed, level)
+    note = shortfall(result.first(result.looks[0]), cell, result.looks[0])
+    found = CellVerdict(cell, Verdict.INCOMPLETE, result, margin, note=note)
+    for look, share in zip(result.looks, shares(result.looks), strict=True):
+        part = result.first(look)
+        if not part.is_complete(cell.metric, look):
+            break  # its run goes on
+        found = _compare(cell, part, document, margin, look, level, share)
+        if look > found.published_splits:
+            found = replace(found, note=f"{found.published_splits} printed, {look} of ours")
+        if found.verdict is not Verdict.INCONCLUSIVE:
+            break
+    return found
+
+
+def _compare(
+    cell: PublishedCell,
+    result: ResultCell,
+    document: Document,
+    margin: float,
+    needed: int,
+    level: float,
+    share: float = 1.0,
+) -> CellVerdict:
     protocol = document.protocol_of(cell.table, cell.dataset)
     published = printed_sample(cell, document)
     ours = Sample(
         result.mean(cell.metric), result.sd(cell.metric), result.splits(cell.metric),
         overlap=protocol.overlap,
     )  # fmt: skip
-    comparison = compare(ours, published, margin)
+    comparison = compare(ours, published, margin, share)
     found = CellVerdict(cell, Verdict.INCOMPLETE, result, margin, comparison, published.splits)
     if not result.is_complete(cell.metric, needed):
         return replace(found, note=shortfall(result, cell, needed))
@@ -224,7 +251,7 @@ def _compare(
     note = shortfall(result, cell, protocol.splits) if is_part else ""
     verdict = verdict_of(comparison, level, cell.metric)
     is_open = verdict is Verdict.INCONCLUSIVE
-    undecided = splits_needed(ours, published, margin, level) if is_open else None
+    undecided = splits_needed(ours, published, margin, level, share) if is_open else None
     return replace(found, verdict=verdict, note=note, undecided=undecided)
 
 
@@ -256,7 +283,7 @@ def verdict_of(comparison: Comparison, level: float, metric: str) -> Verdict:
     """
     if comparison.is_equivalent:
         return Verdict.EQUIVALENT
-    if comparison.p_difference >= level:
+    if not comparison.is_different(level):
         return Verdict.INCONCLUSIVE
     is_better = (comparison.difference > 0) == METRICS[metric].higher_is_better
     return Verdict.BETTER if is_better else Verdict.WORSE

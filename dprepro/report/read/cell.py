@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -73,6 +73,11 @@ class ResultCell:
         The name that it stands under where that is not the dataset's; see `dataset`.
     parts
         Of a cell that several journals hold, what each one's config asks for, by journal.
+    looks
+        After how many splits a verdict on it is looked at, where its config adds splits to
+        another's (`dprepro.config_keys.Published`); else empty.
+    more
+        By document, the cell with the splits that such configs add to it.
     """
 
     task: Task
@@ -92,6 +97,8 @@ class ResultCell:
     parts: Mapping[str, ResultCell] = field(default_factory=dict, repr=False)
     numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
     absent: Mapping[str, str] = field(default_factory=dict, repr=False)
+    looks: tuple[int, ...] = ()
+    more: Mapping[str, ResultCell] = field(default_factory=dict, repr=False)
 
     @property
     def has_records(self) -> bool:
@@ -136,6 +143,18 @@ class ResultCell:
         """Return the values of a metric by split; empty where `numbers` are unknown."""
         numbers = self.numbers.get(metric, ())
         return dict(zip(numbers, self.values.get(metric, ()), strict=False))
+
+    def first(self, splits: int) -> ResultCell:
+        """Return what is known of the first so many splits; all where numbers are unknown."""
+        known = {metric: self.by_split(metric) for metric in self.values if self.numbers}
+        first = {m: {n: v for n, v in of.items() if n < splits} for m, of in known.items()}
+        if not known:
+            return self
+        return replace(
+            self,
+            values={metric: tuple(of.values()) for metric, of in first.items()},
+            numbers={metric: tuple(of) for metric, of in first.items()},
+        )
 
     def is_complete(self, metric: str, planned: int | None = None) -> bool:
         """Whether all planned splits finished; `planned` overrides the cell's own number."""

@@ -74,6 +74,11 @@ class HeldJournal:
             return frozenset()
         return frozenset({(plan.paper, plan.table)})
 
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """After how many splits verdicts are looked at, where it adds splits to another's."""
+        return self.plan.looks if self.plan else ()
+
     @cached_property
     def parts(self) -> Sequence[Part]:
         """What it holds of each cell."""
@@ -149,11 +154,32 @@ class Part:
 
 
 def make_cell(parts: Sequence[Part]) -> ResultCell:
-    """Make a cell; of several journals, with what each of them holds."""
-    cell = _cell(parts)
+    """Make a cell; of several journals, with what each of them holds.
+
+    What journals with `looks` add is apart (`ResultCell.more`) from the splits of the others.
+    """
+    own = [part for part in parts if not part.journal.looks]
+    cell = _cell(own or parts)
     if len(parts) == 1:
-        return cell
-    return replace(cell, parts={part.journal.name: _cell([part]) for part in parts})
+        return replace(cell, looks=parts[0].journal.looks)
+    adding: dict[str, list[Part]] = {}
+    for part in parts:
+        for paper, _ in part.journal.tables if part.journal.looks else ():
+            adding.setdefault(paper, []).append(part)
+    more = {
+        paper: replace(
+            _cell([*own, *found]),
+            looks=max((part.journal.looks for part in found), key=lambda looks: looks[-1]),
+            papers=frozenset({paper}),
+        )
+        for paper, found in adding.items()
+    }
+    return replace(
+        cell,
+        parts={part.journal.name: _cell([part]) for part in parts},
+        looks=() if own else next(iter(more.values())).looks,
+        more=more,
+    )
 
 
 def _cell(parts: Sequence[Part]) -> ResultCell:

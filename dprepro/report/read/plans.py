@@ -30,6 +30,8 @@ class JournalPlan:
         By (label, epsilon), in the config's order, the keys of all tasks; None where unknown.
     has_own_card
         Whether the card of its dataset is known not to be built in.
+    looks
+        After how many splits verdicts are looked at, where it adds splits to another config's.
     """
 
     splits: int
@@ -39,6 +41,7 @@ class JournalPlan:
     metric: str = ""
     cells: Mapping[tuple[str, float], Sequence[str]] | None = field(default=None, repr=False)
     has_own_card: bool = False
+    looks: tuple[int, ...] = ()
 
     @classmethod
     def stated(cls, plan: StatedPlan) -> JournalPlan:
@@ -51,6 +54,7 @@ class JournalPlan:
             plan.metric,
             {(cell.label, cell.epsilon): cell.keys for cell in plan.cells},
             not plan.has_builtin_card,
+            plan.looks,
         )
 
 

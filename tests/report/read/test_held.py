@@ -95,3 +95,24 @@ def test_the_largest_spent_epsilon_of_the_splits_counts_if_all_state_it(tmp_path
     assert read_results(tmp_path).cells[0].spent_epsilon == 0.4
     write(tmp_path, "a", [*known, lines[2]])
     assert read_results(tmp_path).cells[0].spent_epsilon is None
+
+
+def test_splits_of_a_config_with_looks_stand_apart_from_the_printed_number(tmp_path):
+    values = [0.8, 0.9, 0.7, 0.6]
+    write(tmp_path, "few", records(values[:2]))
+    write(tmp_path, "more", records(values))
+    plans = {
+        "few": JournalPlan(2, "dp-ebm-2021", "2"),
+        "more": JournalPlan(4, "dp-ebm-2021", "2", looks=(2, 4)),
+    }
+    (found,) = read_results(tmp_path, (), plans.get).cells
+    assert (found.values["auc"], found.planned, found.looks) == ((0.8, 0.9), 2, ())
+    assert found.journals == ("few",)
+    assert set(found.parts) == {"few", "more"}
+    more = found.more["dp-ebm-2021"]
+    assert (more.values["auc"], more.planned, more.looks) == (tuple(values), 4, (2, 4))
+    assert more.first(3).values["auc"] == (0.8, 0.9, 0.7)
+    assert more.first(3).by_split("auc") == {0: 0.8, 1: 0.9, 2: 0.7}
+
+    (alone,) = read_results(tmp_path, ["more"], plans.get).cells
+    assert (alone.splits("auc"), alone.looks, alone.more) == (4, (2, 4), {})
