@@ -21,7 +21,7 @@ PUBLISHED = {"paper": "lab-2026", "table": "1"}
 
 
 def _printed(method: str, epsilon: float, mean: float, std: float | None) -> PublishedCell:
-    return PublishedCell("lab-2026", "1", "tiny", method, epsilon, "auc", mean, std, 3)
+    return PublishedCell("lab-2026", "1", "tiny", method, epsilon, "auc", mean, std, 3, 3)
 
 
 @pytest.fixture
