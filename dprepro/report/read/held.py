@@ -391,5 +391,8 @@ def _rows(task: Task) -> str:
 
 
 def _named(cell: ResultCell, data: str) -> ResultCell:
-    parts = {journal: replace(part, data=data) for journal, part in cell.parts.items()}
-    return replace(cell, data=data, parts=parts)
+    parts, more = (
+        {name: replace(part, data=data) for name, part in found.items()}
+        for found in (cell.parts, cell.more)
+    )
+    return replace(cell, data=data, parts=parts, more=more)

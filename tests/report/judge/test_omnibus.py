@@ -225,6 +225,13 @@ def test_only_cells_of_one_dataset_and_as_many_splits_are_correlated():
     assert three == pytest.approx(1)
 
 
+def test_cells_with_more_splits_are_correlated_as_on_those_that_all_have():
+    more = judged((*UP, 9.0, -9.0))
+    looked = replace(more.result, looks=(4, 6), numbers={"auc": tuple(range(6))})
+    assert effective(judged(UP), replace(more, result=looked)) == pytest.approx(1)
+    assert effective(judged(UP), more) == pytest.approx(2)
+
+
 def verdicts(p, others=(), **fields):
     """Return a column of five cells with this p-value each, and the cells of other columns."""
     return [*(judged(UP, p=p, place=place, **fields) for place in COLUMN), *others]
