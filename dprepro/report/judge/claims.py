@@ -120,8 +120,12 @@ def _judge_cells(
     wanted = {*claim.cells([v.published for v in verdicts]), *claim.unprinted(paper)}
     cells = [v for v in (*verdicts, *unprinted) if v.published in wanted]
     possible = [v for v in cells if v.verdict is not Verdict.IMPOSSIBLE]
-    done = {v.published: v.measured for v in possible if v.verdict.is_final}
-    measured = {cell: value for cell, value in done.items() if value is not None}
+    # Methods are compared on the same splits, also where a cell has more.
+    measured = {
+        v.published: v.result.as_printed.mean(v.published.metric)
+        for v in possible
+        if v.verdict.is_final and v.result is not None and v.measured is not None
+    }
     missing = tuple(v.published for v in possible if v.published not in measured)
     is_whole = len(measured) == len(cells)
     everything = Means({v.published: v.published.mean for v in cells}, True)
@@ -147,7 +151,8 @@ def _judge_cells(
 
 def _standard_error(verdict: CellVerdict) -> float:
     """Return that of a measured mean; 0 where it is not known."""
-    metric, result = verdict.published.metric, verdict.result
+    metric = verdict.published.metric
+    result = verdict.result.as_printed if verdict.result else None
     sd = result.sd(metric) if result is not None and result.splits(metric) > 1 else None
     return sd / math.sqrt(result.splits(metric)) if result is not None and sd else 0.0
 

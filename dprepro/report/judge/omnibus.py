@@ -163,10 +163,7 @@ def _effective(cells: Sequence[CellVerdict]) -> float:
     groups: dict[tuple[str, int], list[tuple[float, ...]]] = {}
     for cell in cells:
         metric = cell.published.metric
-        result = cell.result
-        if result is not None and result.looks:
-            result = result.first(result.looks[0])
-        values = result.values[metric] if result else ()
+        values = cell.result.as_printed.values[metric] if cell.result else ()
         groups.setdefault((cell.published.dataset, len(values)), []).append(values)
     trace = float(len(cells))
     for (_, splits), rows in groups.items():

@@ -156,6 +156,11 @@ class ResultCell:
             numbers={metric: tuple(of) for metric, of in first.items()},
         )
 
+    @property
+    def as_printed(self) -> ResultCell:
+        """The splits of the first look, which all cells have; itself where there are no `looks`."""
+        return self.first(self.looks[0]) if self.looks else self
+
     def is_complete(self, metric: str, planned: int | None = None) -> bool:
         """Whether all planned splits finished; `planned` overrides the cell's own number."""
         return self.splits(metric) >= (planned or self.planned)
