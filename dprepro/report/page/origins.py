@@ -61,13 +61,19 @@ def origins_of(runs: Sequence[Run]) -> Origins:
 
 def row_numbers(tables: Sequence[ResultTable], rows: Sequence[Any]) -> dict[tuple[str, int], int]:
     """Return the row of each result among the rows of all cells, by (metric, id of the result)."""
-    numbers = {
-        (row.metric, id(row.result)): number
-        for number, row in reversed(list(enumerate(rows)))
-        if row.result is not None
+    own, looked = {}, {}
+    for number, row in reversed(list(enumerate(rows))):
+        if row.result is not None:
+            own[row.metric, id(row.result)] = number
+            if row.result.looks:  # with more splits than the table shows
+                looked[row.metric, row.result.task.cell] = number
+    shown = {(t.metric.name, id(e.result)): e.result for t in tables for _, e in t.entries}
+    found = {
+        place: own.get(place, looked.get((place[0], result.task.cell)))
+        for place, result in shown.items()
+        if result is not None
     }
-    present = {(t.metric.name, id(e.result)) for t in tables for _, e in t.entries if e.result}
-    return {place: number for place, number in numbers.items() if place in present}
+    return {place: number for place, number in found.items() if number is not None}
 
 
 def round_off(value: float) -> float:

@@ -88,6 +88,9 @@ def test_a_result_in_a_table_has_the_number_of_its_first_row(tmp_path):
     assert all(rows[number].metric == metric for (metric, _), number in numbers.items())
     strange = replace(rows[0], result=cell([0.5]))
     assert row_numbers(tables, [strange]) == {}
+    first = next(e.result for t in tables for _, e in t.entries if e.result)
+    looked = replace(rows[0], result=replace(first, looks=(2, 4)))
+    assert (rows[0].metric, id(first)) in row_numbers(tables, [looked])
 
 
 def test_rows_are_packed_with_their_runs_and_without_what_no_document_may_hold():
