@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Callable, Iterable, Iterator
+from inspect import get_annotations
 from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import get_args
 
 import typer
 from typer.models import ParameterInfo
@@ -123,8 +124,9 @@ def complete_names(commands: typer.Typer) -> None:
         function = command.callback
         assert function is not None
         name = command.name or function.__name__
-        # Typer would make other objects of the annotations, which are strings here.
-        function.__annotations__ = get_type_hints(function, include_extras=True)
+        # Typer would make other objects of the annotations, which are strings here. Python 3.10's
+        # `get_type_hints` hides an annotation in Optional where the default is None.
+        function.__annotations__ = get_annotations(function, eval_str=True)
         for parameter, hint in function.__annotations__.items():
             found = _COMPLETED.get((name, parameter)) or _COMPLETED.get(("*", parameter))
             for said in get_args(hint):

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import typing
 from pathlib import Path
+from typing import Annotated, Optional, get_origin
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from dprepro.cli import app
@@ -64,6 +67,23 @@ def test_methods_of_ones_own_are_completed(tmp_path: Path, monkeypatch: pytest.M
 )
 def test_shells_complete_names(words: tuple[str, ...], expected: list[str]) -> None:
     assert completed(*words) == expected
+
+
+def test_every_parameter_keeps_what_is_said_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.10's `get_type_hints` wraps it in Optional, and an argument becomes an option."""
+
+    def older(function: object, **options: bool) -> dict[str, object]:
+        hints = typing.get_type_hints(function, **options)
+        return {name: Optional[hint] for name, hint in hints.items()}  # noqa: UP045
+
+    def show(names: Annotated[list[str] | None, typer.Argument()] = None) -> None:
+        """Show something."""
+
+    monkeypatch.setattr(names, "get_type_hints", older, raising=False)
+    commands = typer.Typer()
+    commands.command("show")(show)
+    names.complete_names(commands)
+    assert get_origin(show.__annotations__["names"]) is Annotated
 
 
 def test_an_answer_loads_no_library() -> None:
