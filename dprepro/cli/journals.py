@@ -193,7 +193,10 @@ def assumed_plan(name: str) -> JournalPlan | None:
 
     if name not in config_names():
         return None
-    config = load_config(name)
+    try:
+        config = load_config(name)
+    except DpreproError:  # it only includes others, and a journal has its name by chance
+        return None
     try:
         return JournalPlan.stated(state_plan(config, (planned.task for planned in plan(config))))
     except DpreproError:

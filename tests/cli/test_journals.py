@@ -13,6 +13,7 @@ from dprepro.errors import DpreproError
 from dprepro.experiment.plan import plan
 from dprepro.experiment.record import Record
 from dprepro.methods import registry
+from dprepro.published import deviations
 from dprepro.published.document import load_documents
 from dprepro.report.draw.curves import build_panels
 from dprepro.report.layout.tables import build_tables
@@ -83,6 +84,7 @@ def shipped(tmp_path, monkeypatch):
     monkeypatch.setattr(
         resources, "builtin", lambda kind: come_with if kind == "results" else usual(kind)
     )
+    monkeypatch.setattr(deviations, "builtin", usual)  # explanations name recorded results
     monkeypatch.chdir(here)
     return here / "results"
 
@@ -183,3 +185,8 @@ def test_what_was_chosen_is_judged_with_the_journals_of_hypotheses_besides(tmp_p
     (judged,) = read_held_out(tmp_path, found, [paper])
     assert (judged.place[2:], judged.seed) == (("wine-white", "dp-linear"), 2)
     assert read_held_out(tmp_path, found, [documents["sbdt-2024"]]) == []
+
+
+def test_a_journal_may_have_the_name_of_a_config_that_only_includes_others(tmp_path):
+    write(tmp_path, "plus", records(spread(0.9, 0.01, 3)))
+    assert read(tmp_path).journals == ("plus",)
