@@ -81,6 +81,7 @@ def shipped(tmp_path, monkeypatch):
     write(come_with, "adult", [*records(spread(0.9, 0.01, 3), "dp-ebm-gdp", 1.0), *lines])
     write(come_with, "telco", records(spread(0.7, 0.01, 3), "dp-llm", 1.0, dataset="telco"))
     usual = resources.builtin
+    (come_with / "models").symlink_to(usual("results") / "models")  # which claims are about
     monkeypatch.setattr(
         resources, "builtin", lambda kind: come_with if kind == "results" else usual(kind)
     )
