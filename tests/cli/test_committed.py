@@ -219,7 +219,7 @@ def test_the_check_passes_with_the_counts_that_are_documented() -> None:
         "equivalent": 56, "better": 3, "worse": 7, "inconclusive": 95, "impossible": 23,
     }  # fmt: skip
     assert counts["dp-llm-2020"] == {
-        "equivalent": 4, "better": 1, "inconclusive": 2, "impossible": 4,
+        "equivalent": 4, "better": 1, "inconclusive": 4, "impossible": 4,
     }  # fmt: skip
     assert counts["lazybb-2022"] == {"equivalent": 28, "inconclusive": 54, "impossible": 3}
     assert counts["lazybb-2022-authors"] == {"inconclusive": 328}
