@@ -33,8 +33,9 @@ QUICK = {
     "epochs": 1, "n_maps": 2, "n_projected": 2, "teachers": 2, "partitions": 2, "steps": 2,
     "knots": 2, "n_estimators": 2, "epsilon": 2.0, "random_state": 1, "batch_size": 60,
 }  # fmt: skip
-WITHOUT_A_PACKAGE = {"ConvolutionalNetwork"}
-"""Its parameters are checked, but it fits where PyTorch is installed."""
+WITHOUT_A_PACKAGE = {"ConvolutionalNetwork", "DPConvolutionalNetwork"}
+"""Their parameters are checked, but they fit images where PyTorch is installed."""
+BASES = ("LocallyLinearMaps", "ImageClassifier")
 
 PLAIN = (int, float, str, bool, type(None), dict, Domain)
 FROM_NOISE = ("cannot be drawn", "mechanisms in the ledger spend more")
@@ -57,9 +58,8 @@ def estimators() -> list[type]:
             found.append(kind)
             seen.add(kind)
     public = {kind for kind in seen if not kind.__name__.startswith("_")}
-    return sorted(
-        public - {seen_by_name(seen, "LocallyLinearMaps")}, key=lambda kind: kind.__name__
-    )
+    bases = {seen_by_name(seen, name) for name in BASES}
+    return sorted(public - bases, key=lambda kind: kind.__name__)
 
 
 def seen_by_name(kinds: set[type], name: str) -> type:

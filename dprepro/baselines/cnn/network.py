@@ -61,7 +61,7 @@ def small(torch: Any, side: int, classes: int) -> Any:
         nn.Flatten(), nn.Linear(32 * left**2, 32), nn.ReLU(), nn.Linear(32, classes),
     )  # fmt: skip
     for layer in network:
-        if hasattr(layer, "weight"):
+        if isinstance(layer, nn.Conv2d | nn.Linear):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)
     return network

@@ -211,10 +211,10 @@ def _draw_bars(
     axes: Axes, curves: Sequence[Curve], places: Mapping[float, float], looks: Mapping[str, Look]
 ) -> None:
     """Draw bars of one standard deviation to each side: wide pale ones published, thin measured."""
-    for kind, style in (("published", _PALE), ("measured", _THIN)):
+    for style in (_PALE, _THIN):
         bars, colours = [], []
         for curve in curves:
-            for point in getattr(curve, kind):
+            for point in curve.published if style is _PALE else curve.measured:
                 at, sd = places[point.epsilon], point.sd or 0.0
                 bars.append([(at, point.mean - sd), (at, point.mean + sd)])
                 colours.append(looks[curve.method].colour)
