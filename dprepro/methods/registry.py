@@ -321,10 +321,16 @@ def _constants(name: str) -> dict[str, Any]:
     values = {}
     for parameter, default in zip(parameters, [*made.defaults, *made.kw_defaults], strict=True):
         if default is not None:
-            with suppress(NameError):
-                code = compile(ast.Expression(default), str(path), "eval")
-                values[parameter.arg] = eval(code, {"__builtins__": {}})
+            with suppress(ValueError):  # a name
+                values[parameter.arg] = _constant(default)
     return values
+
+
+def _constant(node: ast.expr) -> Any:
+    """Return a literal, or a quotient of two such as ``1 / 30``."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return _constant(node.left) / _constant(node.right)
+    return ast.literal_eval(node)
 
 
 def get(name: str) -> Method:

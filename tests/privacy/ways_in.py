@@ -69,6 +69,7 @@ ALLOWED = {
     # Fields of dataclasses of results and audits, without rows.
     "dprepro.experiment.record": {"vars"},
     "dprepro.experiment.record_table": {"vars"},
+    "dprepro.report.read.shipped": {"vars"},
     "dprepro.audit.cases.dp_ebm_plus": {"vars"},
     # The declared fields of a query, a release or an instruction that a listener was given.
     "dprepro.audit.adversary.transcript": {"getattr(..., field.name)"},

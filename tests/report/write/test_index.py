@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.published.document import load_documents
+from dprepro.published.document import load_documents, select_documents
 from dprepro.report.layout.tables import build_tables
 from dprepro.report.read.plans import JournalPlan
 from dprepro.report.read.results import Results
@@ -61,7 +61,7 @@ def test_each_command_begins_one_document_only():
     assert len(commands) == len(DOCUMENTS)
     for document, command in zip(DOCUMENTS, commands, strict=True):
         short = command.split()[-1]
-        assert [d for d in DOCUMENTS if d.paper.startswith(short)] == [document]
+        assert select_documents(short) == [document]
 
 
 @pytest.mark.parametrize("width", [80, 100])
