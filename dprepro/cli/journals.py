@@ -169,14 +169,14 @@ def read_held_out(folder: Path, found: Results, documents: Sequence[Document]) -
     """
     from dprepro.published.hypotheses import load_held_out, load_hypotheses
     from dprepro.report.judge.held_out import judge_held_out
-    from dprepro.report.read.results import journal_paths, read_results
+    from dprepro.report.read.results import journal_paths, read_journals
 
     own = [document for document in documents if document.chosen]
     others = [path.stem for path in journal_paths(folder) if path.stem not in found.journals]
     if not own:
         return []
     if others:
-        found = found.joined(read_results(folder, others, assumed_plan))
+        found = found.joined(read_journals(folder, others, assumed_plan))
     return judge_held_out(load_held_out(), load_hypotheses(), own, found)
 
 

@@ -192,26 +192,29 @@ def _other_splits(document: Document, results: Results) -> Iterator[Judgement]:
         for cell in document.cells()
         if (choice := document.choice_of(cell)) and document.why_impossible(cell) is None
     }
+    alike: dict[tuple[str, str, float], list[ResultCell]] = defaultdict(list)
+    for result in results.cells:
+        alike[result.task.method, result.dataset, result.task.epsilon].append(result)
     for (table, dataset, method), candidates in columns.items():
         printed = printed_column(document, table, dataset, method)
         own = [_of_label(cell, document, method, results) for cell in printed]
         by_seed: dict[int | None, list[ResultCell]] = defaultdict(list)
-        for twin in (twin for result in own if result for twin in _twins(result, results)):
-            by_seed[twin.task.seed].append(twin)
+        for result in filter(None, own):
+            near = alike[result.task.method, result.dataset, result.task.epsilon]
+            for twin in _twins(result, near):
+                by_seed[twin.task.seed].append(twin)
         for seed, found in by_seed.items():
             place = (document.paper, table, dataset, method)
             yield from _judged(place, method, candidates, ("", ()), seed, printed, found, document)
 
 
-def _twins(result: ResultCell, results: Results) -> list[ResultCell]:
+def _twins(result: ResultCell, others: Iterable[ResultCell]) -> list[ResultCell]:
     """Return what differs from a result in nothing but its label and its seed."""
     own = result.task
     return [
         other
-        for other in results.cells
-        if other.task.method == own.method
-        and other.dataset == result.dataset
-        and other.task.seed != own.seed
+        for other in others
+        if other.task.seed != own.seed
         and replace(other.task, label=own.label, seed=own.seed, split=own.split) == own
     ]
 

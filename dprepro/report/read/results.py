@@ -70,9 +70,9 @@ class Results:
         """Return the results of one of `journals` alone, as if no other had been read."""
         return assemble([found for found in self.held if found.name == journal])
 
-    def joined(self, others: Results) -> Results:
+    def joined(self, others: Sequence[HeldJournal]) -> Results:
         """Return these results and those of other journals, as if all had been read together."""
-        return assemble([*self.held, *others.held])
+        return assemble([*self.held, *others])
 
     def of_datasets(self, names: Sequence[str]) -> Results:
         """Return the results of the data of these names, as the card has them or as told apart.
@@ -125,6 +125,16 @@ def read_results(
     >>> {cell.task.dataset for cell in results.cells}
     {'telco'}
     """
+    return assemble(read_journals(folder, configs, plan_of, only_usual))
+
+
+def read_journals(
+    folder: Path,
+    configs: Sequence[str] = (),
+    plan_of: Callable[[str], JournalPlan | None] | None = None,
+    only_usual: bool = False,
+) -> list[HeldJournal]:
+    """Read journals, but make no cells of them; see `read_results`."""
     journals, words = [], WordsOf(folder)
     tables = [JournalTable(path) for path in journal_paths(folder, configs)]
     for found in usual(tables) if only_usual else tables:
@@ -132,7 +142,7 @@ def read_results(
         assumed = plan_of(name) if plan_of and found.plan is None else None
         rows, plan = current(found.plan, found.table, assumed)
         journals.append(HeldJournal(name, plan, found.table, rows, words, found.environments))
-    return assemble(journals)
+    return journals
 
 
 def usual(tables: Sequence[JournalTable]) -> Sequence[JournalTable]:

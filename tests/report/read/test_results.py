@@ -11,7 +11,7 @@ from dprepro.errors import DpreproError
 from dprepro.experiment.appended import JournalWarning
 from dprepro.experiment.record import Record
 from dprepro.report.read.plans import JournalPlan
-from dprepro.report.read.results import journal_paths, read_results
+from dprepro.report.read.results import journal_paths, read_journals, read_results
 from tests.report.journals import records, task, write
 
 VALUES = [0.87, 0.88, 0.9, 0.86]
@@ -248,6 +248,6 @@ def test_datasets_are_chosen_by_the_name_of_the_card_or_as_told_apart(tmp_path):
 def test_results_of_other_journals_can_be_joined_as_if_read_together(tmp_path):
     write(tmp_path, "one", records([0.1, 0.2]))
     write(tmp_path, "two", [*records([0.3], label="another"), *records([0.1, 0.2])])
-    joined = read_results(tmp_path, ["one"]).joined(read_results(tmp_path, ["two"]))
+    joined = read_results(tmp_path, ["one"]).joined(read_journals(tmp_path, ["two"]))
     assert joined == read_results(tmp_path)
     assert joined.journals == ("one", "two")
