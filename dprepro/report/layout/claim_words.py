@@ -22,7 +22,7 @@ def claim_notes(found: ClaimVerdict) -> list[str]:
     if found.claim.note:
         lines.append(found.claim.note)
     if found.explanation:
-        what = "Looked into, cause unknown" if found.is_unknown else "Explained"
+        what = "Reviewed, cause unknown" if found.is_unknown else "Explained"
         lines.append(f"{what}: {found.explanation}")
     return lines
 

@@ -256,7 +256,7 @@ def test_a_claim_of_unknown_cause_is_told_from_one_that_is_known():
     report = outcome(claim_deviations=[entry])
     (claim,) = [c for c in report.claims if c.claim.name == name]
     assert claim.is_unknown
-    assert claim_notes(claim)[-1].startswith("Looked into, cause unknown: tried Evidence: README")
+    assert claim_notes(claim)[-1].startswith("Reviewed, cause unknown: tried Evidence: README")
 
 
 def judgement(p_value, method="dp-ebm-gdp-2021", dataset="adult"):
