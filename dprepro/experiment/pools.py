@@ -11,7 +11,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from dprepro.experiment.safe_path import keep_working_directory_out
@@ -43,19 +44,30 @@ def start_ahead(config: str, methods: Sequence[str] = ()) -> None:
 
     Does nothing where the machine refuses. `take_ahead` hands it over, and `end_ahead` ends it.
     """
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # workers inherit it
     try:
-        pool = new_pool()
-        try:
-            pool.submit(_get_ready, config, tuple(methods))
-            _ahead.append((pool, os.environ.get(_KERNELS)))
-        except BaseException:
-            shut_down(pool, kill=True)
-            raise
+        with _interrupts_blocked():
+            pool = new_pool()
+            try:
+                pool.submit(_get_ready, config, tuple(methods))
+                _ahead.append((pool, os.environ.get(_KERNELS)))
+            except BaseException:
+                shut_down(pool, kill=True)
+                raise
     except (MemoryError, OSError, RuntimeError):  # then the run starts one, or says why not
         return
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Keep Ctrl-C from this thread and, as processes inherit it, from those that it starts."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def take_ahead() -> Any:

@@ -69,6 +69,7 @@ ELSEWHERE = {
     },
     "data/sources.py": {"sklearn.datasets": "a loader by the name that a card gives"},
     "experiment/executors.py": {"signal": "Windows has no pthread_sigmask"},
+    "experiment/pools.py": {"signal": "Windows has no pthread_sigmask"},
     "experiment/safe_path.py": {"module": "a function by name", "start": "of a function"},
     "methods/fields.py": {
         "module": "a user's file need not have METHODS",

@@ -94,6 +94,17 @@ def test_interrupts_still_reach_this_process(config: Path) -> None:
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
+def test_a_system_without_masks_of_signals_starts_a_worker_too(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Windows is."""
+    before = children()
+    monkeypatch.delattr(signal, "pthread_sigmask")
+    pools.start_ahead(str(config))
+    assert len(children() - before) == 1
+    pools.end_ahead()
+
+
 def test_it_gets_ready_for_the_methods_that_are_asked_for(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
