@@ -51,7 +51,8 @@ def small(torch: Any, side: int, classes: int) -> Any:
     """Return the network of TensorFlow Privacy's tutorial for MNIST, as Keras starts layers.
 
     16 filters of 8 x 8 and 32 of 4 x 4, each at every second pixel and followed by pooling at every
-    pixel, and 32 hidden units: 26,010 parameters for 28 x 28 pixels and 10 classes.
+    pixel, and 32 hidden units: 26,010 parameters for 28 x 28 pixels and 10 classes. Rectified units
+    and the starting values are assumed.
     """
     nn = torch.nn
     left = (side // 2 - 5) // 2
