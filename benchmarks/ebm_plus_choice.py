@@ -8,7 +8,7 @@ DP-EBM+ as it is, of its coarse and of its fine way alone, and of a linear rival
 thinned. `--few-rows` takes the tables of few_row_tables.py instead, all of them regression.
 `--positives 300` leaves out all other rows with the positive label, so that it is rare.
 `signal` is what `dprepro.ebm_plus.coarse.is_coarse` compares. Other ways leave out or change a
-part. docs/dp-ebm-plus-versions.md says which version brought it.
+part. docs/evidence/dp-ebm-plus-versions.md says which version brought it.
 
 Few rows or many:
     bound B         labels: residuals are clipped at B at most (0.8 since version 13)

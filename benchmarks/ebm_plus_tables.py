@@ -215,7 +215,7 @@ BLOCKS: dict[str, dict[str, Callable[[], list[str]]]] = {
         "probabilities": lambda: beside("accuracy", "log_loss", "brier_score"),
         "small": small,
     },
-    "docs/dp-ebm-plus-pairs.md": {"pairs": pairs},
+    "docs/evidence/dp-ebm-plus-pairs.md": {"pairs": pairs},
 }
 
 

@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/rivals_choice.py --splits 3
 
 Each setting differs from the defaults in what its name says. The mean AUROC (binary) or the mean
-RMSE over that of a constant (regression) is printed; see docs/rivals-linear.md.
+RMSE over that of a constant (regression) is printed; see docs/evidence/rivals-linear.md.
 """
 
 from __future__ import annotations

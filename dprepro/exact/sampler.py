@@ -32,8 +32,8 @@ class ExactSampler:
 
     "Exactly" is up to a distance in total variation of less than 2^-440 a draw, and to ChaCha20
     being indistinguishable from chance. 512 bits of a number do not always decide how it compares
-    or is rounded: rounding has the largest share of the distance, below 2^-458. `docs/exact.md`,
-    step 8, has the proof for each kind of draw.
+    or is rounded: rounding has the largest share of the distance, below 2^-458. Step 8 of
+    `docs/evidence/exact.md` has the proof for each kind of draw.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """The faults of `benchmarks/planted_faults.py` fit the code, and its table says who notices.
 
-The benchmark itself takes most of an hour: docs/audit-faults.md has its table.
+The benchmark itself takes most of an hour: docs/evidence/audit-faults.md has its table.
 """
 
 import importlib.util
@@ -15,7 +15,7 @@ import pytest
 from dprepro.audit import subjects
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "audit-faults.md"
+PAGE = ROOT / "docs" / "evidence" / "audit-faults.md"
 
 
 def load():

@@ -1,4 +1,4 @@
-"""The tables of docs/forensics.md: `python -m tests.docs.forensics_tables` writes them anew."""
+"""The tables of docs/evidence/forensics.md: `python -m tests.docs.forensics_tables` renews them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dprepro.report.write.forensics import markdown_columns
 from dprepro.report.write.held_out import markdown_choices, markdown_held_out
 from tests.docs.pages import ROOT
 
-PAGE = ROOT / "docs" / "forensics.md"
+PAGE = ROOT / "docs" / "evidence" / "forensics.md"
 HELD_OUT, CHOICES = "held-out", "choices"
 BEGIN, END = "<!-- begin: {} -->\n", "<!-- end: {} -->"
 

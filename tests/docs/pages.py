@@ -18,7 +18,7 @@ PAGES = (
     *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")),
     *sorted(
         f"docs/{folder}/{p.name}"
-        for folder in ("api", "formats")
+        for folder in ("api", "evidence", "formats")
         for p in (ROOT / "docs" / folder).glob("*.md")
     ),
 )

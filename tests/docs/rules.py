@@ -139,7 +139,7 @@ RULES = {
             (("--results mine", "--results first"),),
         ),
     ),
-    "docs/forensics.md": (
+    "docs/evidence/forensics.md": (
         Rule(
             "dprepro run forensics",
             "--splits 1 --epsilon 1 --results mine --jobs 1",

@@ -5,7 +5,7 @@ import re
 
 from tests.docs.pages import ROOT
 
-TEXT = (ROOT / "docs" / "exact.md").read_text()
+TEXT = (ROOT / "docs" / "evidence" / "exact.md").read_text()
 STEPS = re.findall(r"^### (\d+)\. [^\n]+\n(.*?)(?=^##|\Z)", TEXT, flags=re.DOTALL | re.MULTILINE)
 SPANS = [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", TEXT)]
 

@@ -1,4 +1,4 @@
-"""The tables of docs/forensics.md are those of the committed journals."""
+"""The tables of docs/evidence/forensics.md are those of the committed journals."""
 
 import shutil
 

@@ -114,7 +114,7 @@ def test_the_table_of_dp_ebm_plus_is_that_of_its_journals(dataset):
 
 @pytest.mark.parametrize("dataset", PLUS_ROWS)
 def test_the_table_of_pairs_is_that_of_its_journals(dataset):
-    table = rows("docs/dp-ebm-plus-pairs.md", "# Pairs of features")
+    table = rows("docs/evidence/dp-ebm-plus-pairs.md", "# Pairs of features")
     start = [row[0] for row in table].index(dataset)
     found = cells("results", PLUS_ROWS[dataset])
     metric = "auc" if "AUROC" in dataset else "rmse"
@@ -163,7 +163,7 @@ def test_the_table_of_edits_is_that_of_its_journal():
 
 
 def test_the_table_of_locally_linear_maps_is_that_of_its_journals():
-    table = rows("docs/llm.md", "# Locally linear maps")
+    table = rows("docs/evidence/llm.md", "# Locally linear maps")
     assert len(table) >= 5
     for data, epsilon, _, stated, seeds, verdict in table[:5]:
         found = cells("results", data.lower())
@@ -241,7 +241,7 @@ def named(setting: str) -> str:
 
 
 def test_the_table_of_the_convolutional_network_is_that_of_its_journals():
-    table = rows("docs/llm.md", "## The convolutional network")
+    table = rows("docs/evidence/llm.md", "## The convolutional network")
     assert [row[0] for row in table] == ["MNIST", "Fashion-MNIST"]
     for data, _, stated, seeds, verdict in table:
         found = cells("results", data.lower())["cnn", float("inf")]
@@ -287,7 +287,7 @@ def test_what_the_honest_unit_costs(config, metric, after):
 
 def test_the_table_of_s_bdt_is_that_of_its_journals_and_of_what_is_printed():
     printed = {(c.dataset, c.epsilon, c.metric): c for c in load_published("sbdt-2024")}
-    table = rows("docs/rivals-sbdt.md", "## Results beside the printed ones")
+    table = rows("docs/evidence/rivals-sbdt.md", "## Results beside the printed ones")
     assert len(table) == len(printed) == 15
     for dataset, metric, epsilon, stated, *means in table:
         name = {"Adult": "adult-complete", "Abalone": "abalone"}[dataset]

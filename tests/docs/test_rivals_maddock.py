@@ -1,4 +1,4 @@
-"""The tables of docs/rivals-maddock.md are those of the journals and of the printed figures."""
+"""The tables of docs/evidence/rivals-maddock.md are those of the journals and printed figures."""
 
 import re
 
@@ -8,7 +8,7 @@ from dprepro.published.published import load_published
 from tests.docs.pages import ROOT
 from tests.docs.test_numbers import cells, rounds_to, sentences
 
-PAGE = "docs/rivals-maddock.md"
+PAGE = "docs/evidence/rivals-maddock.md"
 LEVELS = (0.1, 0.5, 1.0)
 BESIDE = {
     "Rows of Give Me Some Credit, ": "maddock-credit1",

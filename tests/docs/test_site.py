@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 
 import pytest
@@ -30,14 +31,22 @@ def test_the_reference_describes_every_public_name_once():
     assert len(set(DESCRIBED)) == len(DESCRIBED)
 
 
+SETTINGS = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
+
+
 def test_the_site_has_every_page():
-    settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
-    found = list(pages_of(settings["nav"]))
-    assert set(PAGES) | {"CHANGELOG.md"} <= set(found)
+    """What is not in the navigation is linked from the page of all evidence."""
+    found = list(pages_of(SETTINGS["nav"]))
+    evidence = {page for page in PAGES if page.startswith("docs/evidence/")}
+    assert set(PAGES) - evidence <= set(found)
+    index = "docs/evidence/index.md"
+    linked = re.findall(r"\]\(([\w./-]+)\)", (ROOT / index).read_text())
+    assert {posixpath.normpath(f"docs/evidence/{link}") for link in linked} >= evidence - {index}
+    assert index in found
     notebooks = {path.relative_to(ROOT).with_suffix(".md").as_posix() for path in NOTEBOOKS}
     assert notebooks <= set(found)
     assert [p for p in found if p not in notebooks and not (ROOT / p).is_file()] == []
-    assert settings["strict"]
+    assert SETTINGS["strict"]
 
 
 @pytest.mark.parametrize("page", formats.PAGES, ids=lambda page: page.name)

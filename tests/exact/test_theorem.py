@@ -1,4 +1,4 @@
-"""The steps of docs/exact.md on small grids, by going through all whole numbers that can come out.
+"""The steps of docs/evidence/exact.md on small grids, by all whole numbers that can come out.
 
 What `tests/exact/test_exhaustion.py` checks of the algorithms is taken as given here: a release has
 the probabilities of a rounded normal or Laplace number.

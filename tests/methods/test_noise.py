@@ -16,7 +16,7 @@ from tests.methods.test_methods import PRIVATE, fit, ids
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "PRIVACY.md"
-EXACT_PAGE = ROOT / "docs" / "exact.md"
+EXACT_PAGE = ROOT / "docs" / "evidence" / "exact.md"
 METHODS = all_methods()
 FLOATING_POINT = sorted(n for n, m in METHODS.items() if m.noise is Noise.FLOATING_POINT)
 EXACT = [(method, task) for method, task in PRIVATE if method.noise is Noise.EXACT]

@@ -21,7 +21,7 @@ from dprepro.privacy.sensitivity import ADD_REMOVE, Sensitivity
 
 TARGET_WEIGHT = 0.7
 """What targets in [-1, 1] are multiplied by, so that X'y gets less of the noise than X'X. Chosen on
-tables that are not reported; see docs/rivals-linear.md."""
+tables that are not reported; see docs/evidence/rivals-linear.md."""
 
 _BLOCK = 4096
 """Rows whose products are added at once, as float64: whole numbers below 2^53, so all are exact."""

@@ -40,7 +40,7 @@ class AdaSSPRegressor(Parametrised, RegressorMixin, BaseEstimator):
     release of both moments: the noise is smaller, and what is inverted is always positive definite.
     What is shrunk is the distance of the constant from the noisy mean of the targets, not from 0.
     Both, and a strength below 1, make it more accurate on tables that are not reported
-    (docs/rivals-linear.md).
+    (docs/evidence/rivals-linear.md).
 
     Formal guarantee: (epsilon, delta)-DP under add/remove-one, given a public domain: one Gaussian
     release with noise over sensitivity 1 / mu(epsilon, delta); see `moments_sensitivity`. The
