@@ -31,40 +31,52 @@ def refusal(error: OSError) -> tuple[str, str]:
 
 @contextmanager
 def appearing_complete(path: Path) -> Iterator[Path]:
+    """Do what `replacing` does, for a file of the user's. Raises DpreproError if it cannot."""
+    try:
+        with replacing(path) as unfinished:
+            yield unfinished
+    except OSError as error:
+        raise DpreproError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+@contextmanager
+def replacing(path: Path, mode: int | None = None) -> Iterator[Path]:
     """Yield where to write; what is there takes the place of `path` at the end of the context.
 
-    It is on the disk before it gets its name, and has the mode of a file that was at `path`. If the
-    context fails, nothing is left of it, and that file stays. What a killed process left of the
-    same file is removed first.
+    It is on the disk before it gets its name. If the context fails, nothing is left of it, and the
+    file that was at `path` stays. What a killed process left of the same file is removed first.
+
+    Parameters
+    ----------
+    mode
+        Of the file; None: that of the file that was at `path`, or as the umask has it.
 
     Raises
     ------
-    DpreproError
+    OSError
         If the file cannot be written.
     """
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     name = os.fsencode(unfinished)
     held = None
+    make_folder(path.parent)
+    _remove_left(path)
     try:
-        make_folder(path.parent)
-        _remove_left(path)
-        try:
-            held = _hold(unfinished)
+        held = _hold(unfinished, 0o666 if mode is None else mode)
+        if mode is None:
             with suppress(FileNotFoundError):
                 unfinished.chmod(stat.S_IMODE(path.stat().st_mode))
-            yield unfinished
-            with unfinished.open("rb") as file:
-                os.fsync(file.fileno())
-            unfinished.replace(path)
-            sync_folder(path.parent)
-        except BaseException:
-            discard(name)
-            raise
-        finally:
-            if held is not None:
-                os.close(held)
-    except OSError as error:
-        raise DpreproError(f"cannot write {path}: {error.strerror or error}") from error
+        yield unfinished
+        with unfinished.open("rb") as file:
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+        sync_folder(path.parent)
+    except BaseException:
+        discard(name)
+        raise
+    finally:
+        if held is not None:
+            os.close(held)
 
 
 @contextmanager
@@ -94,12 +106,12 @@ def require_writable(path: Path) -> None:
         raise DpreproError(f"cannot write {path}: {reason(error)}") from error
 
 
-def _hold(path: Path) -> int | None:
+def _hold(path: Path, mode: int) -> int | None:
     """Make a file that is locked until the descriptor that is returned is closed."""
     if os.name != "posix":  # others do not rename open files
         return None
     for last in (False, False, True):
-        number = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        number = os.open(path, os.O_RDWR | os.O_CREAT, mode)
         try:
             lock_open_file(number, wait=True)
             # Another process may have taken it for one that was left, before it was locked.

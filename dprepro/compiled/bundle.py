@@ -28,7 +28,7 @@ from dprepro.compiled.sources import (
     number_of_kernels,
 )
 from dprepro.compiled.trusted import why_not
-from dprepro.durable import lock_open_file
+from dprepro.durable import lock_open_file, replacing
 from dprepro.errors import DpreproError
 
 FOLDER_VARIABLE = "DPREPRO_KERNELS"
@@ -202,7 +202,7 @@ def _remove(folder: Path, owner: int) -> None:
 def _remove_parts(folder: Path, groups: list[str]) -> None:
     """Remove what a killed process has written of a bundle; only who has the lock writes one."""
     for group in groups:
-        for part in folder.glob(f"*-{group}.bin.*.tmp"):
+        for part in folder.glob(f".*-{group}.bin.*.part"):
             part.unlink(missing_ok=True)
 
 
@@ -217,14 +217,9 @@ def _compile(folder: Path, version: str, groups: list[str]) -> None:
 
 def _compile_group(folder: Path, version: str, group: str) -> None:
     compiled = _compiled(group)
-    target = folder / _name(version, group)
-    part = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    try:
-        part.touch(0o600)  # whatever the umask: what others may write is not read
+    # Whatever the umask: what others may write is not read.
+    with replacing(folder / _name(version, group), 0o600) as part:
         part.write_bytes(sealed(compiled))
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _compiled(group: str) -> bytes:

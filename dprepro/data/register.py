@@ -21,7 +21,7 @@ from typing import Any
 import platformdirs
 from filelock import FileLock, Timeout
 
-from dprepro.durable import discard, sync_folder
+from dprepro.durable import replacing
 from dprepro.errors import DpreproError
 from dprepro.files import MEBIBYTE, read_bytes
 
@@ -32,6 +32,11 @@ _NOTE = (
     "this file can check guesses about their rows: never release it. Without it dprepro cannot "
     "continue journals of private data, and the budget book beside it cannot tell which rows were "
     "released: keep a copy of both."
+)
+_USE = (
+    "the register of private data",
+    "It is needed to go on with a journal of private data and to release: make its folder "
+    f"writable, or set {STATE_VARIABLE} to a folder of your own that nobody else can read",
 )
 _LOCK_SECONDS = 30.0
 MOST_BYTES = 64 * MEBIBYTE
@@ -76,8 +81,7 @@ def token_of(content: str) -> str:
     DpreproError
         If the register cannot be read or written, or is damaged. The message says what to do.
     """
-    path = register_path()
-    with _in_use(path):
+    with in_use(register_path(), *_USE) as path:
         state = _read(path)
         name = keyed_digest(bytes.fromhex(state["key"]), content)
         if name not in state["tokens"]:
@@ -111,24 +115,26 @@ def secret_of(purpose: str) -> bytes:
 
 
 @contextmanager
-def _in_use(path: Path) -> Iterator[None]:
+def in_use(path: Path, what: str, advice: str) -> Iterator[Path]:
+    """Let no other process use a file of private state in this context; its folder is made.
+
+    Raises
+    ------
+    DpreproError
+        If the system refuses, also in the context; it says `what` file that is, and the `advice`.
+    """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with FileLock(path.with_suffix(".lock"), timeout=_LOCK_SECONDS, mode=0o600):
-            yield
+            yield path
     except (OSError, Timeout) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise DpreproError(
-            f"cannot use the register of private data, {path}: {reason}. It is needed to go on "
-            "with a journal of private data and to release: make its folder writable, or set "
-            f"{STATE_VARIABLE} to a folder of your own that nobody else can read"
-        ) from error
+        raise DpreproError(f"cannot use {what}, {path}: {reason}. {advice}") from error
 
 
 def _derived(content: str) -> str:
     """Return the keyed digest of a content that is no token; the register is made if need be."""
-    path = register_path()
-    with _in_use(path):
+    with in_use(register_path(), *_USE) as path:
         state = _read(path)
         if not path.exists():
             _write(path, state)
@@ -173,15 +179,5 @@ def _is_hex(text: object, length: int) -> bool:
 
 def write_own(path: Path, text: str) -> None:
     """Write a file, at once and as a whole, that only its owner can read. Raises OSError."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    name = os.fsencode(unfinished)
-    try:
-        number = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(number, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-        sync_folder(path.parent)
-    finally:
-        discard(name)
+    with replacing(path, 0o600) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")

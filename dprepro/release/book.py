@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple
 
-from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from dprepro.additive.record import ledger_from_json, ledger_to_json
@@ -21,6 +19,7 @@ from dprepro.data.card_parts import BudgetLimit
 from dprepro.data.register import (
     MOST_BYTES,
     STATE_VARIABLE,
+    in_use,
     register_id,
     register_path,
     state_folder,
@@ -37,7 +36,11 @@ from dprepro.release.rows import of_rows, of_units
 _FILE = "budget-book.json"
 _VERSION: Final = 3
 _READ = (2, _VERSION)
-_LOCK_SECONDS = 30.0
+_USE = (
+    "the budget book",
+    "Nothing is released without it: make its folder writable, or set "
+    f"{STATE_VARIABLE} to the folder where it is kept",
+)
 _NOTE = (
     "What `dprepro release` has released of each dataset on this machine. It is private: never "
     "release it. Without it dprepro forgets what was spent: keep a copy of it and of the "
@@ -193,8 +196,8 @@ def book_path() -> Path:
 
 def read_book() -> Book:
     """Return the book as it is now; empty if nothing was released yet. Raises DpreproError."""
-    with _in_use(book_path()):
-        return _checked(book_path())
+    with in_use(book_path(), *_USE) as path:
+        return _checked(path)
 
 
 def total_spent(entries: Sequence[Entry], unit: str) -> Total | None:
@@ -223,8 +226,7 @@ def accept_new_register() -> int:
     DpreproError
         If the book cannot be used, or if its register is not lost: then nothing is changed.
     """
-    path = book_path()
-    with _in_use(path):
+    with in_use(book_path(), *_USE) as path:
         book = _read(path)
         if not book.entries or book.register_id == register_id():
             raise DpreproError(
@@ -286,9 +288,8 @@ def reserve(entry: Entry, ledger: Ledger, rows: Rows | None = None) -> Total:
     DpreproError
         If a limit would be exceeded, or if the book cannot be used. Then nothing is entered.
     """
-    path = book_path()
     entry = _with_ledger(entry, ledger)
-    with _in_use(path):
+    with in_use(book_path(), *_USE) as path:
         book = _checked(path)
         entry = _compared(book, entry, rows)
         total, _ = _allowed(book, entry)
@@ -306,8 +307,7 @@ def settle(name: str, status: Status, **found: object) -> None:
     DpreproError
         If the book cannot be used. The release then stays reserved, and counts.
     """
-    path = book_path()
-    with _in_use(path):
+    with in_use(book_path(), *_USE) as path:
         book = _read(path)  # with whatever register: the entry is there
         book.entries = [
             e.model_copy(update={"status": status, **found}) if e.name == name else e
@@ -357,20 +357,6 @@ def _allowed(book: Book, entry: Entry) -> tuple[Total, list[Entry]]:
         ) from error
     delta = None if entry.limit is None else entry.limit.delta
     return total_for(entry, entries, delta), earlier
-
-
-@contextmanager
-def _in_use(path: Path) -> Iterator[None]:
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with FileLock(path.with_suffix(".lock"), timeout=_LOCK_SECONDS, mode=0o600):
-            yield
-    except (OSError, Timeout) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise DpreproError(
-            f"cannot use the budget book, {path}: {reason}. Nothing is released without it: make "
-            f"its folder writable, or set {STATE_VARIABLE} to the folder where it is kept"
-        ) from error
 
 
 def _checked(path: Path) -> Book:

@@ -242,12 +242,14 @@ def is_alive(process):
 def test_what_a_kill_left_of_a_bundle_goes_with_the_next_compilation(small, warm):
     folder = small.cache / "kernels"
     folder.mkdir(parents=True)
-    left = [folder / "version-second.bin.1.tmp", folder / "other-second.bin.2.tmp"]
-    of_others = folder / "version-other_second.bin.3.tmp"  # somebody may be writing it
+    left = [
+        folder / f".{version}-second.bin.0000000{k}.part" for k, version in enumerate(("a", "b"))
+    ]
+    of_others = folder / ".a-other_second.bin.00000002.part"  # somebody may be writing it
     for path in (*left, of_others):
         path.write_bytes(b"half")
     assert small.run()[0] == warm[1]
-    assert [*folder.glob("*.tmp")] == [of_others]
+    assert [*folder.glob(".*.part")] == [of_others]
 
 
 def test_old_bundles_go_and_the_last_used_ones_stay(warm):
