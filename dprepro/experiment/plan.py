@@ -280,7 +280,7 @@ def _unit(entry: MethodEntry, card: Card) -> tuple[str, int]:
 
 
 def _check_names(config: ExperimentConfig, position: int, method: Method) -> None:
-    entry, known = config.methods[position], method.defaults  # to read them can import a library
+    entry, known = config.methods[position], method.defaults
     for keys, name in _named(entry):
         if name not in known:
             raise DpreproError(

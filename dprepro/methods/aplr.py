@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dprepro.estimators.contract import Estimator
-from dprepro.methods.registry import Guarantee, Method, Setting
+from dprepro.methods.registry import Setting, not_private
 
 
 def _build(setting: Setting, **params: Any) -> Estimator:
@@ -33,17 +33,13 @@ def _build(setting: Setting, **params: Any) -> Estimator:
 
 
 METHODS = [
-    Method(
+    not_private(
         name="aplr",
         title="APLR",
         tasks=frozenset({"binary", "regression"}),
-        guarantee=Guarantee.NONE,
-        adjacency=None,
-        assumes=(),
         cite=("vonottenbreit2024",),
         reference="von Ottenbreit, De Bin 2024: package aplr, as in interpret-core",
         build=_build,
-        takes_epsilon=False,
         encoding="one-hot",
         requires="aplr",
         defaults={"m": 3000, "v": 0.5, "num_first_steps_with_linear_effects_only": 0},

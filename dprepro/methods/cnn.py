@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from dprepro.estimators.contract import Estimator
-from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
+from dprepro.data.domain import TaskKind
+from dprepro.methods.registry import Guarantee, Made, not_private, private
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
@@ -15,63 +12,42 @@ REPEATS_NETWORK = 1e-2
 """Rounding of another processor can lead thousands of steps elsewhere. Accuracies of other seeds
 differ by 9e-3 on Fashion-MNIST, relative; rounding is taken to do no more."""
 
-
-def _estimator() -> Callable[..., Estimator]:
-    from dprepro.baselines.cnn import ConvolutionalNetwork
-
-    return ConvolutionalNetwork
-
-
-def _private_estimator() -> Callable[..., Estimator]:
-    from dprepro.baselines.cnn import DPConvolutionalNetwork
-
-    return DPConvolutionalNetwork
-
-
-def _build_private(setting: Setting, **params: Any) -> Estimator:
-    return _private_estimator()(
-        setting.epsilon, setting.delta, domain=setting.domain, random_state=setting.seed, **params
-    )
-
-
-def _build(setting: Setting, **params: Any) -> Estimator:
-    return _estimator()(random_state=setting.seed, **params)
-
+_TASKS: frozenset[TaskKind] = frozenset({"binary", "multiclass"})
 
 METHODS = [
-    Method(
+    not_private(
         name="cnn",
         title="Convolutional network",
-        tasks=frozenset({"binary", "multiclass"}),
-        guarantee=Guarantee.NONE,
-        adjacency=None,
-        assumes=(),
+        tasks=_TASKS,
         cite=("harder2020",),
         reference="Harder, Bauer, Park 2020, section 4.1, and PyTorch's example for MNIST",
-        build=_build,
-        takes_epsilon=False,
+        build=Made("dprepro.baselines.cnn:ConvolutionalNetwork"),
         repeats_within=REPEATS_NETWORK,
         encoding="unit-interval",
         requires="torch",
-        defaults=defaults_of(_estimator, "random_state"),
+        defaults={
+            "epochs": 10, "batch_size": 64, "learning_rate": 0.01, "momentum": 0.5, "centre": 0.0,
+            "spread": 1.0,
+        },
     ),
-    Method(
+    private(
         name="dp-cnn",
         title="DP-SGD network",
-        tasks=frozenset({"binary", "multiclass"}),
+        tasks=_TASKS,
         guarantee=Guarantee.APPROXIMATE,
         adjacency=ZERO_OUT,
         assumes=("public: bounds, labels, number of rows",),
         cite=("harder2020",),
         reference="Harder, Bauer, Park 2020, Figure 8, and TensorFlow Privacy's tutorial for MNIST",
-        build=_build_private,
-        takes_epsilon=True,
+        build=Made("dprepro.baselines.cnn:DPConvolutionalNetwork"),
         noise=Noise.FLOATING_POINT,
         divides=Division.NONE,
         repeats_within=REPEATS_NETWORK,
-        keeps_ledger=True,
         encoding="unit-interval",
         requires="torch",
-        defaults=defaults_of(_private_estimator, "epsilon", "delta", "domain", "random_state"),
+        defaults={
+            "network": "small", "clip_norm": 1.5, "noise_multiplier": None, "epochs": 15,
+            "batch_size": 256, "learning_rate": 0.25, "centre": 0.0, "spread": 1.0,
+        },
     ),
-]
+]  # fmt: skip

@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from dprepro.estimators.contract import Estimator
-from dprepro.methods.registry import REPEATS_SOLVER, Guarantee, Method, Setting, defaults_of
+from dprepro.methods.registry import REPEATS_SOLVER, Guarantee, Made, Method, private
 from dprepro.privacy.sensitivity import REPLACE_ONE
-from dprepro.privacy.standing import Noise
-
-
-def _estimator() -> Callable[..., Estimator]:
-    from dprepro.baselines.dp_bag import DPBagClassifier
-
-    return DPBagClassifier
-
-
-def _build(inputs: str) -> Any:
-    def build(setting: Setting, **params: Any) -> Estimator:
-        return _estimator()(
-            inputs=inputs, epsilon=setting.epsilon, delta=setting.delta, domain=setting.domain,
-            random_state=setting.seed, **params,
-        )  # fmt: skip
-
-    return build
 
 
 def _method(name: str, title: str, guarantee: Guarantee, inputs: str, assumes: str) -> Method:
-    return Method(
+    return private(
         name=name,
         version=2,
         title=title,
@@ -38,12 +17,9 @@ def _method(name: str, title: str, guarantee: Guarantee, inputs: str, assumes: s
         assumes=("public: bounds, categories, labels, number of rows", assumes),
         cite=("jordon2019",),
         reference="Jordon, Yoon, van der Schaar 2019, by the authors' code, every vote charged",
-        build=_build(inputs),
-        takes_epsilon=True,
-        noise=Noise.EXACT,
-        keeps_ledger=True,
+        build=Made("dprepro.baselines.dp_bag:DPBagClassifier", inputs=inputs),
         repeats_within=REPEATS_SOLVER,
-        defaults=defaults_of(_estimator, "inputs", "epsilon", "delta", "domain", "random_state"),
+        defaults={"teachers": 100, "partitions": 50, "rate": None, "limit": 10_000},
     )
 
 

@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dprepro.data.domain import TaskKind
 from dprepro.estimators.contract import Estimator
-from dprepro.methods.registry import Build, Guarantee, Method, Setting, defaults_of
-from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
-from dprepro.privacy.standing import Noise
+from dprepro.methods.registry import Build, Guarantee, Made, Method, Setting, private
+from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT, Adjacency
 
-if TYPE_CHECKING:
-    from dprepro.dpboost.variants import Variant
-
-
-def _estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
-    from dprepro.dpboost import DPBoostClassifier, DPBoostRegressor
-
-    return DPBoostRegressor if task == "regression" else DPBoostClassifier
-
-
-_DEFAULTS = defaults_of(
-    _estimator, "epsilon", "variant", "domain", "random_state",
-    written="dprepro.dpboost.estimator._DPBoost",
-)  # fmt: skip
-
-
-def _made(setting: Setting, variant: str | Variant, **params: Any) -> Estimator:
-    given: dict[str, Any] = {"domain": setting.domain, "random_state": setting.seed}
-    return _estimator(setting.task)(setting.epsilon, variant=variant, **(given | params))
-
-
-def _build(variant: str) -> Build:
-    def build(setting: Setting, **params: Any) -> Estimator:
-        return _made(setting, variant, **params)
-
-    return build
-
-
+_ESTIMATORS = "dprepro.dpboost:DPBoostClassifier", "dprepro.dpboost:DPBoostRegressor"
+_DEFAULTS = {
+    "n_trees": 50, "trees_per_ensemble": 50, "learning_rate": 0.1, "max_depth": 6,
+    "reg_lambda": 0.1, "max_bins": 255,
+}  # fmt: skip
 _OPTIONS = {
     "parts": "equal", "scale": None, "start": "mean", "first_gain": False, "constant_draws": False,
     "numbers_first": False, "read_as_text": (), "noise_seed": None,
@@ -59,72 +33,66 @@ def _build_of_code(encoding: str) -> Build:
             from dprepro.data.encode import IndicatorEncoder  # imports pandas
 
             given["domain"] = IndicatorEncoder(setting.domain).domain
-        return _made(setting, of_code(scale=scale, **options), **(given | params))
+        made = Made(*_ESTIMATORS, variant=of_code(scale=scale, **options))
+        return made(setting, **(given | params))
 
     return build
 
 
-def _of_code(name: str, title: str, coding: str, encoding: str) -> Method:
-    return Method(
+def _method(
+    name: str, title: str, reference: str, build: Build, *, version: int = 1,
+    guarantee: Guarantee = Guarantee.NONE, adjacency: Adjacency = ZERO_OUT,
+    observed: str = "bin edges, mean of the target", **more: Any,
+) -> Method:  # fmt: skip
+    return private(
         name=name,
-        version=1,
+        version=version,
         title=title,
         tasks=frozenset({"binary", "regression"}),
-        guarantee=Guarantee.NONE,
-        adjacency=ZERO_OUT,
+        guarantee=guarantee,
+        adjacency=adjacency,
         assumes=(
-            "not covered by epsilon: bin edges, mean of the target",
+            f"not covered by epsilon: {observed}",
             "exact gains and counts decide how trees grow: no guarantee",
-        ),
+        )
+        if guarantee is Guarantee.NONE
+        else ("public: bounds, categories, target range or labels",),
         cite=("li2020",),
-        reference=(
-            "Li, Wu, Wen, He 2020, as the authors' code with balance_partition=1 (squared loss on "
-            f"labels 0/1, from their mean; {coding})"
-        ),
-        build=_build_of_code(encoding),
-        takes_epsilon=True,
+        reference=f"Li, Wu, Wen, He 2020, {reference}",
+        build=build,
+        **({"defaults": _DEFAULTS} | more),
+    )
+
+
+def _of_code(name: str, title: str, coding: str, encoding: str) -> Method:
+    return _method(
+        name,
+        title,
+        "as the authors' code with balance_partition=1 (squared loss on "
+        f"labels 0/1, from their mean; {coding})",
+        _build_of_code(encoding),
         encoding=encoding,
-        noise=Noise.EXACT,
-        keeps_ledger=True,
         defaults=_DEFAULTS | _OPTIONS,
     )
 
 
 METHODS = [
-    Method(
-        name="dpboost",
+    _method(
+        "dpboost",
+        "DPBoost",
+        "as the authors' code (squared loss on -1/+1 labels)",
+        Made(*_ESTIMATORS, variant="as-published"),
         version=2,
-        title="DPBoost",
-        tasks=frozenset({"binary", "regression"}),
-        guarantee=Guarantee.NONE,
-        adjacency=ZERO_OUT,
-        assumes=(
-            "not covered by epsilon: bin edges, mean of the target (regression)",
-            "exact gains and counts decide how trees grow: no guarantee",
-        ),
-        cite=("li2020",),
-        reference="Li, Wu, Wen, He 2020, as the authors' code (squared loss on -1/+1 labels)",
-        build=_build("as-published"),
-        takes_epsilon=True,
-        noise=Noise.EXACT,
-        keeps_ledger=True,
-        defaults=_DEFAULTS,
+        observed="bin edges, mean of the target (regression)",
     ),
-    Method(
-        name="dpboost-sound",
+    _method(
+        "dpboost-sound",
+        "DPBoost (sound)",
+        "sections 4.1-4.3",
+        Made(*_ESTIMATORS, variant="sound"),
         version=2,
-        title="DPBoost (sound)",
-        tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.PURE,
         adjacency=ADD_REMOVE,
-        assumes=("public: bounds, categories, target range or labels",),
-        cite=("li2020",),
-        reference="Li, Wu, Wen, He 2020, sections 4.1-4.3",
-        build=_build("sound"),
-        takes_epsilon=True,
-        noise=Noise.EXACT,
-        keeps_ledger=True,
-        defaults=_DEFAULTS,
     ),
     _of_code("dpboost-2021", "DPBoost (2021)", "categories as codes", "frame"),
     _of_code("dpboost-2021-indicators", "DPBoost (2021, one-hot)", "one-hot", "indicators"),

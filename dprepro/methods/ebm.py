@@ -2,82 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from dprepro.data.domain import TaskKind
 from dprepro.estimators.contract import Estimator
-from dprepro.methods.registry import REPEATS_FLOATS, Build, Guarantee, Method, Setting, defaults_of
+from dprepro.methods.registry import (
+    REPEATS_FLOATS,
+    Build,
+    Guarantee,
+    Made,
+    Method,
+    Setting,
+    not_private,
+    private,
+)
 from dprepro.privacy.sensitivity import ZERO_OUT
-from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
 
-_WRITTEN = "dprepro.ebm.dp_ebm._DPEBM"
-
-
-def _private_estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
-    from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
-
-    return DPEBMRegressor if task == "regression" else DPEBMClassifier
-
-
-def _plain_estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
-    from dprepro.ebm import EBMClassifier, EBMRegressor
-
-    return EBMRegressor if task == "regression" else EBMClassifier
-
-
-def _build_private(**settings: str | bool) -> Build:
-    def build(setting: Setting, **params: Any) -> Estimator:
-        return _private_estimator(setting.task)(
-            setting.epsilon,
-            setting.delta,
-            domain=setting.domain,
-            random_state=setting.seed,
-            **(settings | params),
-        )
-
-    return build
-
-
-def _build_plain(setting: Setting, **params: Any) -> Estimator:
-    return _plain_estimator(setting.task)(random_state=setting.seed, **params)
+_ESTIMATORS = "dprepro.ebm:DPEBMClassifier", "dprepro.ebm:DPEBMRegressor"
+_DEFAULTS = {
+    "composition": "gdp", "max_bins": 32, "learning_rate": 0.01, "n_epochs": 300, "max_leaves": 3,
+    "binning_share": 0.1, "empty_first_bin": False, "sensitivity": "published",
+    "adjacency": ZERO_OUT.value, "monotone": None,
+}  # fmt: skip
 
 
 def _private(
-    name: str,
-    title: str,
-    reference: str,
-    *assumes: str,
-    version: int = 2,
-    **settings: str | bool,
-) -> Method:
-    excluded = ("epsilon", "delta", "domain", "random_state")
-    return Method(
+    name: str, title: str, reference: str, *assumes: str, version: int = 2, encoding: str = "frame",
+    **settings: Any,
+) -> Method:  # fmt: skip
+    of_rows = encoding == "frame"
+    return private(
         name=name,
         version=version,
         title=title,
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.APPROXIMATE,
         adjacency=ZERO_OUT,
-        assumes=(
-            "public: bounds, categories, target range or labels, number of rows",
-            *assumes,
-        ),
+        assumes=("public: bounds, categories, target range or labels, number of rows", *assumes),
         cite=("nori2021",),
         reference=reference,
-        build=_build_private(**settings),
-        takes_epsilon=True,
-        noise=Noise.EXACT,
+        build=Made(*_ESTIMATORS, **settings) if of_rows else _build_on_indicators(settings),
         divides=Division.GAUSSIAN,
-        keeps_ledger=True,
-        takes_tables=True,
-        defaults=defaults_of(_private_estimator, *excluded, written=_WRITTEN) | settings,
+        takes_tables=of_rows,
+        encoding=encoding,
+        defaults=_DEFAULTS | settings,
     )
+
+
+def _build_on_indicators(settings: dict[str, Any]) -> Build:
+    """Of one feature a category, as the 2025 replication ran the library on Adult."""
+
+    def build(setting: Setting, **params: Any) -> Estimator:
+        from dprepro.data.encode import IndicatorEncoder  # imports pandas
+
+        domain = IndicatorEncoder(setting.domain).domain
+        return Made(*_ESTIMATORS, domain=domain, **settings)(setting, **params)
+
+    return build
 
 
 _GAP = "regression: the proof has a gap, since residuals can exceed the label range"
 _PAPER = "Nori et al. 2021"
+_ON_INDICATORS = f"{_PAPER}, Algorithm 2, on one-hot categories: more features, more noise"
 
 METHODS = [
     _private(
@@ -126,18 +112,34 @@ METHODS = [
         composition="joint",
         sensitivity="sound",
     ),
-    Method(
+    _private(
+        "dp-ebm-gdp-indicators",
+        "DPEBM-GDP (one-hot)",
+        _ON_INDICATORS,
+        _GAP,
+        encoding="indicators",
+        composition="gdp",
+    ),
+    _private(
+        "dp-ebm-classic-indicators",
+        "DPEBM-Classic (one-hot)",
+        _ON_INDICATORS,
+        _GAP,
+        encoding="indicators",
+        composition="classic",
+    ),
+    not_private(
         name="ebm",
         title="EBM",
         tasks=frozenset({"binary", "regression"}),
-        guarantee=Guarantee.NONE,
-        adjacency=None,
-        assumes=(),
         cite=("nori2021",),
         reference="Nori et al. 2021, Algorithm 1",
-        build=_build_plain,
-        takes_epsilon=False,
+        build=Made("dprepro.ebm:EBMClassifier", "dprepro.ebm:EBMRegressor"),
         repeats_within=REPEATS_FLOATS,
-        defaults=defaults_of(_plain_estimator, "random_state"),
+        defaults={
+            "max_bins": 256, "learning_rate": 0.05, "n_epochs": 5000, "max_leaves": 3,
+            "min_samples_leaf": 2, "ridge": 0.1, "outer_bags": 8, "held_out_share": 0.15,
+            "patience": 50, "tolerance": 1e-4,
+        },
     ),
-]
+]  # fmt: skip

@@ -2,35 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from dprepro.data.domain import TaskKind
-from dprepro.estimators.contract import Estimator
-from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
+from dprepro.methods.registry import Guarantee, Made, private
 from dprepro.privacy.sensitivity import ADD_REMOVE
-from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
 
-
-def _estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
-    from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
-
-    return DPEBMPlusRegressor if task == "regression" else DPEBMPlusClassifier
-
-
-def _build(setting: Setting, **params: Any) -> Estimator:
-    return _estimator(setting.task)(
-        setting.epsilon,
-        setting.delta,
-        domain=setting.domain,
-        random_state=setting.seed,
-        **params,
-    )
-
-
 METHODS = [
-    Method(
+    private(
         name="dp-ebm-plus",
         version=21,
         title="DPEBM+",
@@ -42,12 +19,9 @@ METHODS = [
         ),
         cite=("dprepro",),
         reference="ours, from no paper: functions from averaged, smoothed, noisy sums of residuals",
-        build=_build,
-        takes_epsilon=True,
-        noise=Noise.EXACT,
+        build=Made("dprepro.ebm_plus:DPEBMPlusClassifier", "dprepro.ebm_plus:DPEBMPlusRegressor"),
         divides=Division.GAUSSIAN,
-        keeps_ledger=True,
         takes_tables=True,
-        defaults=defaults_of(_estimator, "epsilon", "delta", "domain", "random_state"),
+        defaults={"n_epochs": None, "pairs": 0, "monotone": None, "observed": False},
     )
 ]

@@ -19,7 +19,7 @@ from dprepro.data.domain import TaskKind
 from dprepro.data.encode import ENCODINGS
 from dprepro.errors import DpreproError, DpreproWarning, nearest
 from dprepro.methods.plugins import kind_of
-from dprepro.methods.registry import Guarantee, LateMapping, Method
+from dprepro.methods.registry import Guarantee, Method
 from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
 
@@ -105,9 +105,6 @@ def _are_tasks(value: object) -> bool:
 
 
 def _are_defaults(value: object) -> bool:
-    # A late one is not read, as that may import a library.
-    if isinstance(value, LateMapping):
-        return True
     return isinstance(value, Mapping) and all(isinstance(one, str) for one in value)
 
 

@@ -2,86 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from dprepro.estimators.contract import Estimator
-from dprepro.methods.registry import Guarantee, LateMapping, Method, Setting, defaults_of
+from dprepro.methods.registry import Build, Guarantee, Made, Method, not_private, private
 from dprepro.privacy.sensitivity import REPLACE_ONE
-from dprepro.privacy.standing import Noise
 
 _PUBLIC = (
     "public: bounds, categories, labels, number of rows",
     "parameters are taken as public: tuning them on the same rows is not covered by epsilon",
 )
 _NOISE = ("the noise is too small, since the code divides by zeta twice: no guarantee",)
-_BOOSTING = {"rounds", "learning_rate", "density", "margin", "diagnostics"}
-
-
-def _classifier() -> Callable[..., Estimator]:
-    from dprepro.lazybb import LazyBBClassifier
-
-    return LazyBBClassifier
-
-
-_DEFAULTS = defaults_of(_classifier)
+_DEFAULTS = {
+    "rounds": 25, "learning_rate": 0.4, "density": 0.4, "splits": 5, "label_share": 0.5,
+    "calibration": "tight", "margin": "signed", "diagnostics": False,
+}  # fmt: skip
 
 
 def _boosted(
     name: str, title: str, base: str, guarantee: Guarantee, section: str, **changed: Any
 ) -> Method:
-    private = guarantee is not Guarantee.NONE or "calibration" in changed
-    taken = _BOOSTING | ({"calibration"} if private else set())
-    taken |= {"splits"} if base == "topdown" else set()
-    taken |= {"label_share"} if base == "topdown" and guarantee is not Guarantee.NONE else set()
-
-    def build(setting: Setting, **params: Any) -> Estimator:
-        return _classifier()(
-            base,
-            epsilon=setting.epsilon,
-            delta=setting.delta,
-            domain=setting.domain,
-            random_state=setting.seed,
-            **{**changed, **params},
-        )
-
-    return _method(
-        name, title, guarantee, section, build, private,
-        LateMapping(lambda: {k: _DEFAULTS[k] for k in _DEFAULTS if k in taken} | changed),
-    )  # fmt: skip
-
-
-def _one_rule(setting: Setting, **params: Any) -> Estimator:
-    from dprepro.lazybb import OneRule
-
-    return OneRule(
-        epsilon=setting.epsilon, domain=setting.domain, random_state=setting.seed, **params
-    )
+    is_private = guarantee is not Guarantee.NONE or "calibration" in changed
+    left_out = set() if is_private else {"calibration"}
+    left_out |= set() if base == "topdown" else {"splits"}
+    if base != "topdown" or guarantee is Guarantee.NONE:
+        left_out |= {"label_share"}
+    defaults = {name: value for name, value in _DEFAULTS.items() if name not in left_out} | changed
+    build = Made("dprepro.lazybb:LazyBBClassifier", base=base, **changed)
+    return _method(name, title, guarantee, section, build, is_private, defaults)
 
 
 def _method(
-    name: str, title: str, guarantee: Guarantee, section: str, build: Any, private: bool,
+    name: str, title: str, guarantee: Guarantee, section: str, build: Build, is_private: bool,
     defaults: Mapping[str, Any],
 ) -> Method:  # fmt: skip
-    return Method(
-        name=name,
-        version=2 if private else 1,
-        title=title,
-        tasks=frozenset({"binary"}),
+    shared: dict[str, Any] = {
+        "name": name, "title": title, "tasks": frozenset({"binary"}), "cite": ("asadi2022",),
+        "reference": f"Asadi, Carmosino, Jahanara, Rafiey, Salamatian 2022, {section}",
+        "build": build, "encoding": "boolean", "defaults": defaults,
+    }  # fmt: skip
+    if not is_private:
+        return not_private(**shared)
+    return private(
+        **shared,
+        version=2,
         guarantee=guarantee,
-        adjacency=REPLACE_ONE if private else None,
-        assumes=() if not private else _PUBLIC if guarantee is not Guarantee.NONE else _NOISE,
-        cite=("asadi2022",),
-        reference=f"Asadi, Carmosino, Jahanara, Rafiey, Salamatian 2022, {section}",
-        build=build,
-        takes_epsilon=private,
-        noise=Noise.EXACT if private else None,
-        keeps_ledger=private,
-        encoding="boolean",
-        defaults=defaults,
+        adjacency=REPLACE_ONE,
+        assumes=_PUBLIC if guarantee is not Guarantee.NONE else _NOISE,
     )
 
 
+_ONE_RULE = Made("dprepro.lazybb:OneRule")
 _NONE, _PURE, _APPROXIMATE = Guarantee.NONE, Guarantee.PURE, Guarantee.APPROXIMATE
 
 METHODS = [
@@ -103,7 +74,7 @@ METHODS = [
     _boosted("boosted-1r", "Boosted 1-Rules", "1r", _NONE, "Algorithm 1"),
     _boosted("boosted-topdown", "Boosted trees", "topdown", _NONE, "Algorithm 1"),
     _method(
-        "dp-one-rule", "DP 1-Rule", _PURE, "Algorithm 3", _one_rule, True, {"calibration": "tight"}
+        "dp-one-rule", "DP 1-Rule", _PURE, "Algorithm 3", _ONE_RULE, True, {"calibration": "tight"}
     ),
-    _method("one-rule", "1-Rule", _NONE, "section 4.1", _one_rule, False, {}),
+    _method("one-rule", "1-Rule", _NONE, "section 4.1", _ONE_RULE, False, {}),
 ]  # fmt: skip

@@ -2,34 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from dprepro.estimators.contract import Estimator
-from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
+from dprepro.methods.registry import Guarantee, Made, private
 from dprepro.privacy.sensitivity import ADD_REMOVE
-from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
 
-
-def _estimator() -> Callable[..., Estimator]:
-    from dprepro.baselines.random_boosting import DPRandomBoostingClassifier
-
-    return DPRandomBoostingClassifier
-
-
-def _build(setting: Setting, **params: Any) -> Estimator:
-    return _estimator()(
-        epsilon=setting.epsilon,
-        delta=setting.delta,
-        domain=setting.domain,
-        random_state=setting.seed,
-        **params,
-    )
-
-
 METHODS = [
-    Method(
+    private(
         name="dp-random-boosting",
         title="DP boosting with random trees",
         tasks=frozenset({"binary"}),
@@ -42,11 +20,14 @@ METHODS = [
         ),
         reference="Maddock, Cormode, Wang, Maple, Jha 2022, Federated boosted decision trees",
         cite=("maddock2022",),
-        build=_build,
-        takes_epsilon=True,
-        noise=Noise.EXACT,
-        keeps_ledger=True,
+        build=Made("dprepro.baselines.random_boosting:DPRandomBoostingClassifier"),
         divides=Division.GAUSSIAN,
-        defaults=defaults_of(_estimator, "epsilon", "delta", "domain", "random_state"),
+        defaults={
+            "n_trees": 100, "max_depth": 4, "additive": True, "full_cycles": False,
+            "update": "newton", "batches": 4, "candidates": "adaptive_hessian", "n_candidates": 32,
+            "sketch_rounds": 5, "histograms": "own", "separate": False, "learning_rate": 0.3,
+            "ridge": 1.0, "largest_value": 2.0, "composition": "gdp", "delta_from_rows": False,
+            "from_ranks": False,
+        },
     )
-]
+]  # fmt: skip

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
-import importlib.util
 import inspect
 import math
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import Any, Protocol
 
 from dprepro.compiled import kernel_modules
@@ -162,7 +159,7 @@ class Method:
     takes_epsilon: bool
     encoding: str = "frame"
     version: int = 1
-    defaults: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    defaults: Mapping[str, Any] = field(default_factory=dict)
     requires: str | None = None
     noise: Noise | None = None
     keeps_ledger: bool = False
@@ -241,96 +238,59 @@ class Method:
         return made
 
 
-class LateMapping(Mapping[str, Any]):
-    """A mapping that `make` makes when it is first read, as that may import a library.
+not_private = partial(
+    Method, guarantee=Guarantee.NONE, adjacency=None, assumes=(), takes_epsilon=False
+)
+"""A method without a privacy budget."""
 
-    What `known` returns of it is told without that.
+private = partial(Method, takes_epsilon=True, keeps_ledger=True, noise=Noise.EXACT)
+"""A method of ours with one. Its noise is exact where nothing else is said."""
+
+
+class Made:
+    """The `Build` of an estimator whose class is imported when it is made.
+
+    It is given those of epsilon, delta, domain and the seed that its constructor takes.
+
+    Parameters
+    ----------
+    kind
+        Where the class is, such as ``"dprepro.ebm:EBMClassifier"``.
+    regressor
+        The same for regression, where that is another class.
+    scaled
+        Whether regression is another library's; see `dprepro.estimators.targets.scaled_targets`.
+    fixed
+        Parameters that the method sets.
     """
 
-    def __init__(
-        self,
-        make: Callable[[], Mapping[str, Any]],
-        known: Callable[[], Mapping[str, Any]] = dict,
-    ) -> None:
-        self._make, self._know = make, known
+    def __init__(self, kind: str, regressor: str = "", scaled: bool = False, **fixed: Any) -> None:
+        self._kind, self._regressor, self._scaled, self.fixed = kind, regressor, scaled, fixed
 
-    @cached_property
-    def _made(self) -> Mapping[str, Any]:
-        return self._make()
+    def __call__(self, setting: Setting, **params: Any) -> Estimator:
+        """Return the unfitted estimator."""
+        kind = self.estimator(setting.task)
+        found = {
+            "epsilon": setting.epsilon, "delta": setting.delta, "domain": setting.domain,
+            "random_state": setting.seed,
+        }  # fmt: skip
+        taken = inspect.signature(kind).parameters
+        given = {name: value for name, value in found.items() if name in taken}
+        made: Estimator = kind(**(given | self.fixed | params))
+        return made
 
-    @cached_property
-    def known(self) -> Mapping[str, Any]:
-        """What is told without making the whole."""
-        return self._know()
+    def estimator(self, task: TaskKind) -> Any:
+        """Return the class for a kind of task."""
+        regression = task == "regression"
+        module, _, name = (
+            self._regressor if regression and self._regressor else self._kind
+        ).partition(":")
+        kind = getattr(importlib.import_module(module), name)
+        if regression and self._scaled:
+            from dprepro.estimators.targets import scaled_targets  # imports pandas
 
-    def __getitem__(self, name: str) -> Any:
-        """Return the value of a name."""
-        return self.known[name] if name in self.known else self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        """Return the names in their order."""
-        return iter(self._made)
-
-    def __len__(self) -> int:
-        """Return how many names there are."""
-        return len(self._made)
-
-    def __or__(self, other: Mapping[str, Any]) -> LateMapping:
-        """Return a late mapping with the values of `other` in place of these."""
-        return LateMapping(lambda: {**self, **other}, lambda: {**self.known, **other})
-
-
-def defaults_of(
-    estimator: Callable[[], Callable[..., Estimator]], *excluded: str, written: str = ""
-) -> LateMapping:
-    """Return the parameters of the constructor that `estimator` returns, less `excluded`.
-
-    With their defaults, and without ``n_jobs``: it changes how long a fit takes, and no result. The
-    estimator is imported when they are first read, but for those that are constants in `written`,
-    the class that has its constructor, such as ``dprepro.ebm.dp_ebm._DPEBM``.
-    """
-    left_out = {*excluded, "n_jobs"}
-
-    def make() -> dict[str, Any]:
-        parameters = inspect.signature(estimator()).parameters.values()
-        return {p.name: p.default for p in parameters if p.name not in left_out}
-
-    def known() -> dict[str, Any]:
-        constants = _constants(written) if written else {}
-        return {name: value for name, value in constants.items() if name not in left_out}
-
-    return LateMapping(make, known)
-
-
-def _constants(name: str) -> dict[str, Any]:
-    """Return the parameters of a constructor whose defaults its source states as constants."""
-    module, _, wanted = name.rpartition(".")
-    package, *inner = module.split(".")
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
-        return {}
-    path = Path(found.origin).parent.joinpath(*inner).with_suffix(".py")
-    (made,) = (
-        part.args
-        for kind in ast.parse(path.read_bytes()).body
-        if isinstance(kind, ast.ClassDef) and kind.name == wanted
-        for part in kind.body
-        if isinstance(part, ast.FunctionDef) and part.name == "__init__"
-    )
-    parameters = [*made.args[len(made.args) - len(made.defaults) :], *made.kwonlyargs]
-    values = {}
-    for parameter, default in zip(parameters, [*made.defaults, *made.kw_defaults], strict=True):
-        if default is not None:
-            with suppress(ValueError):  # a name
-                values[parameter.arg] = _constant(default)
-    return values
-
-
-def _constant(node: ast.expr) -> Any:
-    """Return a literal, or a quotient of two such as ``1 / 30``."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        return _constant(node.left) / _constant(node.right)
-    return ast.literal_eval(node)
+            return scaled_targets(kind)
+        return kind
 
 
 def get(name: str) -> Method:

@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from dprepro.data.domain import TaskKind
-from dprepro.estimators.contract import Estimator
-from dprepro.methods.registry import Build, Guarantee, Method, Setting, defaults_of
+from dprepro.methods.registry import Guarantee, Made, Method, private
 from dprepro.privacy.sensitivity import ZERO_OUT
-from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
 
-
-def _estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
-    from dprepro.baselines.s_bdt import SBDTClassifier, SBDTRegressor
-
-    return SBDTRegressor if task == "regression" else SBDTClassifier
-
-
-def _build(as_published: bool) -> Build:
-    def build(setting: Setting, **params: Any) -> Estimator:
-        return _estimator(setting.task)(
-            as_published=as_published, epsilon=setting.epsilon, delta=setting.delta,
-            domain=setting.domain, random_state=setting.seed, **params,
-        )  # fmt: skip
-
-    return build
+_ESTIMATORS = "dprepro.baselines.s_bdt:SBDTClassifier", "dprepro.baselines.s_bdt:SBDTRegressor"
+_DEFAULTS = {
+    "n_trees": 200, "max_depth": 6, "learning_rate": 0.1, "residual_bound": 0.3,
+    "curvature_bound": 0.1, "denominator_share": 0.1, "sampling": 1.0, "ridge": 10.0,
+    "leaf_bound": 2.0, "candidates": 32, "border": None, "constrained": False,
+    "initial_share": 0.0, "initial_bound": 0.5, "settings_read_rows": False,
+}  # fmt: skip
 
 
 def _method(
     name: str, title: str, guarantee: Guarantee, as_published: bool, assumes: tuple[str, ...]
 ) -> Method:
-    return Method(
+    return private(
         name=name,
         version=1,
         title=title,
@@ -42,20 +28,9 @@ def _method(
         assumes=assumes,
         reference="Peinemann, Kirschte, Stock, Cotrini, Mohammadi 2024, one feature a tree",
         cite=("peinemann2024",),
-        build=_build(as_published),
-        takes_epsilon=True,
-        noise=Noise.EXACT,
-        keeps_ledger=True,
+        build=Made(*_ESTIMATORS, as_published=as_published),
         divides=Division.NONE,
-        defaults=defaults_of(
-            _estimator,
-            "as_published",
-            "epsilon",
-            "delta",
-            "domain",
-            "random_state",
-            written="dprepro.baselines.s_bdt.estimator._SBDT",
-        ),
+        defaults=_DEFAULTS,
     )
 
 

@@ -2,30 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from dprepro.data.domain import TaskKind
-from dprepro.estimators.contract import Estimator
-from dprepro.methods.registry import Guarantee, Method, Setting, defaults_of
+from dprepro.methods.registry import Guarantee, Made, private
 from dprepro.privacy.sensitivity import ZERO_OUT
-from dprepro.privacy.standing import Noise
-
-
-def _estimator(task: TaskKind = "binary") -> Callable[..., Estimator]:
-    from dprepro.baselines.toy_ebm import ToyDPEBMClassifier, ToyDPEBMRegressor
-
-    return ToyDPEBMRegressor if task == "regression" else ToyDPEBMClassifier
-
-
-def _build(setting: Setting, **params: Any) -> Estimator:
-    return _estimator(setting.task)(
-        setting.epsilon, setting.delta, random_state=setting.seed, **params
-    )
-
 
 METHODS = [
-    Method(
+    private(
         name="toy-dp-ebm",
         version=2,
         title="Toy DP-EBM (no guarantee)",
@@ -40,16 +21,10 @@ METHODS = [
         ),
         cite=("chatziloizos2025report",),
         reference="Chatziloizos, Zhang, Behaegel 2025, section 7",
-        build=_build,
-        takes_epsilon=True,
-        noise=Noise.EXACT,
-        keeps_ledger=True,
-        defaults=defaults_of(
-            _estimator,
-            "epsilon",
-            "delta",
-            "random_state",
-            written="dprepro.baselines.toy_ebm.estimator._ToyDPEBM",
+        build=Made(
+            "dprepro.baselines.toy_ebm:ToyDPEBMClassifier",
+            "dprepro.baselines.toy_ebm:ToyDPEBMRegressor",
         ),
+        defaults={"max_bins": 32, "n_epochs": 300, "learning_rate": 0.01, "sigmoid": True},
     )
 ]

@@ -1,6 +1,6 @@
 """The registry: found by folder, wrong names explained."""
 
-import ast
+import inspect
 import math
 import subprocess
 import sys
@@ -96,18 +96,42 @@ def test_a_users_method_can_be_a_package_whose_curator_opens_rows(plugins):
         made.look(Private([1, 2, 3]))
 
 
-@pytest.mark.parametrize("name", sorted(registry.all_methods()))
-def test_defaults_that_the_source_tells_are_those_of_the_constructor(name):
-    defaults = registry.get(name).defaults
-    if isinstance(defaults, registry.LateMapping):
-        whole = dict(defaults._made)
-        assert {key: whole[key] for key in defaults.known} == defaults.known
-        assert dict(defaults) == whole
+NOT_LISTED = {
+    "aplr", "gradient-boosting", "random-forest", "xgboost", "mlp",  # some of a library's own
+    "dp-logistic", "dp-logistic-fair", "logistic", "logistic-fair", "logistic-standardized",
+    "dp-one-rule", "one-rule", "linear",
+}  # fmt: skip
+"""Methods whose estimators have parameters that configs cannot set."""
+OF_THE_TASK = {"epsilon", "delta", "domain", "random_state", "n_jobs"}
+OF_LIGHTGBM = {"objective", "class_weight", "importance_type", "kwargs"}
 
 
-@pytest.mark.parametrize("name", ["dp-ebm-gdp", "dpboost", "dp-llm", "llm", "s-bdt", "lightgbm"])
-def test_constant_defaults_are_told_without_the_library(name):
-    code = f"from dprepro.methods.registry import get; d = get({name!r}).defaults; print(d.known)"
-    code += "; import sys; assert not {'sklearn', 'lightgbm', 'numba'} & set(sys.modules)"
+@pytest.mark.parametrize("name", sorted(set(registry.all_methods()) - NOT_LISTED))
+def test_every_parameter_of_the_constructor_is_listed_with_its_default(name):
+    build = registry.get(name).build
+    if not isinstance(build, registry.Made):
+        build = registry.get("dpboost" if "dpboost" in name else "dp-ebm-gdp").build
+    if (requires := registry.get(name).requires) is not None:
+        pytest.importorskip(requires)
+    listed = dict(registry.get(name).defaults)
+    for task in registry.get(name).tasks:
+        taken = inspect.signature(build.estimator(task)).parameters
+        # What the method fixes, it lists with its own value, or not at all.
+        expected = {key: value.default for key, value in taken.items() if key not in build.fixed}
+        found = {key: value for key, value in listed.items() if key in expected}
+        left_out = expected.keys() - found.keys() - OF_THE_TASK - OF_LIGHTGBM
+        if name.startswith(("lazybb", "boosted")):  # parameters of noise, or of another base
+            left_out -= {"calibration", "composition", "label_share", "splits"}
+        assert found == {key: expected[key] for key in found}
+        assert not left_out
+        assert not set(listed) & OF_THE_TASK
+
+
+def test_defaults_are_told_without_a_library():
+    code = (
+        "from dprepro.methods.registry import all_methods\n"
+        "print(sum(len(dict(method.defaults)) for method in all_methods().values()))\n"
+        "import sys; assert not {'sklearn', 'pandas', 'lightgbm', 'numba'} & set(sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert len(ast.literal_eval(done.stdout)) > 1
+    assert int(done.stdout) > 200

@@ -42,8 +42,6 @@ def found_params(
 ) -> Mapping[str, Any]:
     """Return the parameters of a method: its defaults, and what a config has in their place.
 
-    Its estimator is imported when a default is first read.
-
     Parameters
     ----------
     config
