@@ -241,7 +241,7 @@ def test_table_2_configs_are_the_papers_protocol() -> None:
 
 
 def _printed_for_lazybb(dataset: str) -> dict[float, dict[str, float]]:
-    with (FOLDER / "lazybb_2022_hyperparameters.csv").open() as file:
+    with (FOLDER / "lazybb-2022" / "hyperparameters.csv").open() as file:
         return {
             float(row["epsilon"]): {
                 "density": float(row["kappa"]),

@@ -114,11 +114,7 @@ def check(
 
     Example: dprepro check --paper dp-ebm-2021 --verbose
     """
-    from dprepro.published.deviations import (
-        DEVIATIONS_FILE,
-        load_claim_deviations,
-        load_deviations,
-    )
+    from dprepro.published.deviations import load_claim_deviations, load_deviations
     from dprepro.published.document import select_documents
     from dprepro.published.schema import Selector
     from dprepro.report.judge.check import check_documents
@@ -131,11 +127,10 @@ def check(
     if record and fast:
         raise DpreproError("--fast compares with what --record writes: give one of them")
     widths = margins(margin)
-    reviewed = deviations or DEVIATIONS_FILE
     with Waiting() as waiting:
         waiting.step("reading the journals")
         documents = select_documents(paper)
-        explained, explained_claims = load_deviations(reviewed), load_claim_deviations(reviewed)
+        explained, explained_claims = load_deviations(deviations), load_claim_deviations(deviations)
         found = read(results, config)
         waiting.step("comparing the results with printed numbers and claims")
         held_out = [] if config else read_held_out(results, found, documents)

@@ -20,8 +20,6 @@ from dprepro.resources import builtin
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _PLUGINS = "DPREPRO_METHODS"
-# YAML files beside the documents that describe none.
-_BESIDE_DOCUMENTS = ("deviations", "hypotheses")
 
 
 def config_names() -> list[str]:
@@ -36,10 +34,7 @@ def dataset_names() -> list[str]:
 
 def document_names() -> list[str]:
     """Return the names of the documents, sorted."""
-    names = [stem.replace("_", "-") for stem in _stems(_PACKAGE / "published")]
-    return [
-        name for name in names if not name.endswith("-claims") and name not in _BESIDE_DOCUMENTS
-    ]
+    return sorted(path.parent.name for path in _PACKAGE.glob("papers/library/*/paper.yaml"))
 
 
 def method_names() -> list[str]:

@@ -65,7 +65,7 @@ def forensics(
     """
     from dprepro.errors import DpreproError, nearest
     from dprepro.published.document import select_documents
-    from dprepro.published.hypotheses import HYPOTHESES_FILE, load_held_out, load_hypotheses
+    from dprepro.published.hypotheses import load_held_out, load_hypotheses
     from dprepro.report.judge.forensics import columns_of
     from dprepro.report.judge.held_out import judge_held_out
     from dprepro.report.read.results import journal_paths
@@ -81,8 +81,7 @@ def forensics(
     with Waiting() as waiting:
         waiting.step("reading the journals")
         names = [path.stem for path in journal_paths(results)]
-        source = hypotheses or HYPOTHESES_FILE
-        questions, documents = load_hypotheses(source), select_documents(paper)
+        questions, documents = load_hypotheses(hypotheses), select_documents(paper)
         measured = read(results, names)
         found = columns_of(questions, documents, measured)
     for option, wanted, known in (
@@ -98,7 +97,7 @@ def forensics(
     is_wanted = partial(_is_wanted, datasets=dataset, methods=method)
     shown = [column for column in found if is_wanted(column.dataset, column.question.method)]
     if held_out:
-        judged = judge_held_out(load_held_out(source), questions, documents, measured)
+        judged = judge_held_out(load_held_out(hypotheses), questions, documents, measured)
         _show_held_out([one for one in judged if is_wanted(*one.place[2:])], format)
         return
     if format is ForensicsFormat.JSON:

@@ -1,4 +1,4 @@
-"""Claims, the sentences of a document with numbers: YAML files ending in ``_claims.yaml``."""
+"""Claims, the sentences of a document with numbers: its file ``claims.yaml``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from dprepro.published.schema import Names, Numbers, Selector, Strict
 from dprepro.yaml_model import read_model
 
 __all__ = ["CellClaim", "Claim", "Claims", "FactClaim", "half_unit", "load_claims"]
-
-ENDING = "_claims.yaml"
 
 
 class Mean(Strict):
@@ -195,7 +193,7 @@ def load_claims(folder: Path = FOLDER) -> dict[str, list[Claim]]:
         If a file is malformed, gives a name twice, or names cells that are not printed.
     """
     claims = {}
-    for path in sorted(folder.glob(f"*{ENDING}")):
+    for path in sorted(folder.glob("*/claims.yaml")):
         found = read_model(path, Claims)
         printed = load_published(found.paper)
         names = [claim.name for claim in found.all()]

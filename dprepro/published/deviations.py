@@ -9,12 +9,10 @@ from pydantic import Field, model_validator
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.published.claims import load_claims
-from dprepro.published.published import FOLDER, load_published
+from dprepro.published.published import FOLDER, files_of, load_published
 from dprepro.published.schema import Names, Numbers, Selector, Strict
 from dprepro.resources import builtin, checkout
 from dprepro.yaml_model import read_model
-
-DEVIATIONS_FILE = FOLDER / "deviations.yaml"
 
 
 class Evidence(Strict):
@@ -64,7 +62,7 @@ class Evidence(Strict):
                 )
             return
         place, folders = str(self.test or self.file), [checkout()]
-        if path != DEVIATIONS_FILE:
+        if FOLDER not in path.parents:
             folders.append(path.parent)
         elif folders == [None]:
             return
@@ -124,12 +122,12 @@ class ClaimDeviation(Reviewed):
 
 
 class _File(Strict):
-    deviations: list[Deviation]
+    deviations: list[Deviation] = Field(default_factory=list)
     claims: list[ClaimDeviation] = Field(default_factory=list)
 
 
-def load_deviations(path: Path = DEVIATIONS_FILE) -> list[Deviation]:
-    """Return the explained deviations in file order.
+def load_deviations(path: Path | None = None) -> list[Deviation]:
+    """Return the explained deviations of all papers, or those of a user's file, in file order.
 
     Raises
     ------
@@ -137,31 +135,35 @@ def load_deviations(path: Path = DEVIATIONS_FILE) -> list[Deviation]:
         If the file is malformed, or an entry names something that is not printed, or evidence that
         does not exist.
     """
-    deviations = read_model(path, _File).deviations
-    for number, entry in enumerate(deviations, start=1):
-        where = f"deviation {number}"
-        entry.require_printed(load_published(entry.paper), f"{path}: {where}")
-        for evidence in entry.evidence:
-            evidence.require(path, where)
-    return deviations
+    found = []
+    for file in files_of("deviations.yaml", path):
+        for number, entry in enumerate(read_model(file, _File).deviations, start=1):
+            where = f"deviation {number}"
+            entry.require_printed(load_published(entry.paper), f"{file}: {where}")
+            for evidence in entry.evidence:
+                evidence.require(file, where)
+            found.append(entry)
+    return found
 
 
-def load_claim_deviations(path: Path = DEVIATIONS_FILE) -> list[ClaimDeviation]:
-    """Return the explained claims that do not hold, in file order.
+def load_claim_deviations(path: Path | None = None) -> list[ClaimDeviation]:
+    """Return the explained claims that do not hold, of all papers or of a user's file.
 
     Raises
     ------
     DpreproError
         If the file is malformed, or an entry names a claim or evidence that does not exist.
     """
-    entries = read_model(path, _File).claims
-    for number, entry in enumerate(entries, start=1):
-        names = [claim.name for claim in load_claims().get(entry.paper, [])]
-        if entry.claim not in names:
-            raise DpreproError(
-                f"{path}: claim {number}: {entry.paper} has no claim {entry.claim!r}"
-                f"{nearest(entry.claim, names) or '.'} Allowed: {', '.join(names) or 'none'}"
-            )
-        for evidence in entry.evidence:
-            evidence.require(path, f"claim {number}")
-    return entries
+    found = []
+    for file in files_of("deviations.yaml", path):
+        for number, entry in enumerate(read_model(file, _File).claims, start=1):
+            names = [claim.name for claim in load_claims().get(entry.paper, [])]
+            if entry.claim not in names:
+                raise DpreproError(
+                    f"{file}: claim {number}: {entry.paper} has no claim {entry.claim!r}"
+                    f"{nearest(entry.claim, names) or '.'} Allowed: {', '.join(names) or 'none'}"
+                )
+            for evidence in entry.evidence:
+                evidence.require(file, f"claim {number}")
+            found.append(entry)
+    return found

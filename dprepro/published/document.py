@@ -1,4 +1,4 @@
-"""The protocol and the layout of a document's tables: the YAML file beside its CSV file."""
+"""The protocol and the layout of a document's tables: its file ``paper.yaml``."""
 
 from __future__ import annotations
 
@@ -11,14 +11,9 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from dprepro.errors import DpreproError, nearest
-from dprepro.published.claims import ENDING as CLAIMS
-from dprepro.published.hypotheses import ENDING as HYPOTHESES
 from dprepro.published.published import FOLDER, PublishedCell, load_published
 from dprepro.published.schema import Names, Selector, Strict
 from dprepro.yaml_model import read_model
-
-# Other YAML files in the folder of the layouts.
-_NOT_LAYOUTS = ("deviations.yaml", CLAIMS, HYPOTHESES)
 
 
 class Protocol(Strict):
@@ -282,7 +277,7 @@ class Document(Strict):
 
 @cache
 def load_documents(folder: Path = FOLDER) -> dict[str, Document]:
-    """Return the documents that have a layout, by identifier, in the order of their file names.
+    """Return the documents that have a layout, by identifier, in the order of their folders.
 
     Raises
     ------
@@ -290,9 +285,7 @@ def load_documents(folder: Path = FOLDER) -> dict[str, Document]:
         If a layout is malformed, or names cells that the document does not print.
     """
     documents = {}
-    for path in sorted(folder.glob("*.yaml")):
-        if path.name.endswith(_NOT_LAYOUTS):
-            continue
+    for path in sorted(folder.glob("*/paper.yaml")):
         document = read_model(path, Document)
         for entry in (*document.impossible, *document.one_draw, *document.chosen):
             entry.require_printed(load_published(document.paper), str(path))
@@ -336,6 +329,6 @@ def select_documents(paper: str | None = None) -> list[Document]:
     if not found:
         raise DpreproError(
             f"document {paper!r} has no table layout{nearest(paper, names) or '.'} "
-            f"Allowed: {', '.join(names)}. A YAML file beside its CSV file adds one."
+            f"Allowed: {', '.join(names)}. A file paper.yaml beside its cells.csv adds one."
         )
     return [documents[found[0]]]

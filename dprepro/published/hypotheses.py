@@ -7,12 +7,9 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from dprepro.published.published import FOLDER, load_published
+from dprepro.published.published import files_of, load_published
 from dprepro.published.schema import Names, Selector, Strict
 from dprepro.yaml_model import read_model
-
-ENDING = "hypotheses.yaml"
-HYPOTHESES_FILE = FOLDER / ENDING
 
 
 class Hypothesis(Strict):
@@ -71,6 +68,11 @@ class Columns(Strict):
     table: str
     datasets: Names = Field(min_length=1)
 
+    def require_printed(self, paper: str, method: str, where: str) -> None:
+        """Raise DpreproError unless `paper` prints this method in each of the columns."""
+        selector = Selector(tables=[self.table], datasets=self.datasets, methods=[method])
+        selector.require_printed(load_published(paper), where)
+
 
 class HeldOut(Strict):
     """Which printed cells choose a setting of a column, and which others judge it, once.
@@ -102,22 +104,24 @@ class _File(Strict):
     held_out: list[HeldOut] = Field(default_factory=list)
 
 
-def load_hypotheses(path: Path = HYPOTHESES_FILE) -> list[Question]:
-    """Return the questions in file order.
+def load_hypotheses(path: Path | None = None) -> list[Question]:
+    """Return the questions of all papers, or those of a user's file, in file order.
 
     Raises
     ------
     DpreproError
         If the file is malformed, or a question names something that is not printed.
     """
-    questions = read_model(path, _File).questions
-    for number, entry in enumerate(questions, start=1):
-        selector = Selector(tables=[entry.table], datasets=entry.datasets, methods=[entry.method])
-        selector.require_printed(load_published(entry.paper), f"{path}: question {number}")
-    return questions
+    found = []
+    for file in files_of("hypotheses.yaml", path):
+        for number, entry in enumerate(read_model(file, _File).questions, start=1):
+            columns = Columns(table=entry.table, datasets=entry.datasets)
+            columns.require_printed(entry.paper, entry.method, f"{file}: question {number}")
+            found.append(entry)
+    return found
 
 
-def load_held_out(path: Path = HYPOTHESES_FILE) -> list[HeldOut]:
+def load_held_out(path: Path | None = None) -> list[HeldOut]:
     """Return which settings are judged on cells that did not choose them, in file order.
 
     Raises
@@ -125,11 +129,10 @@ def load_held_out(path: Path = HYPOTHESES_FILE) -> list[HeldOut]:
     DpreproError
         If the file is malformed, or an entry names something that is not printed.
     """
-    entries = read_model(path, _File).held_out
-    for number, entry in enumerate(entries, start=1):
-        for columns in filter(None, (entry.chosen_on, entry.judged_on)):
-            selector = Selector(
-                tables=[columns.table], datasets=columns.datasets, methods=[entry.method]
-            )
-            selector.require_printed(load_published(entry.paper), f"{path}: held_out {number}")
-    return entries
+    found = []
+    for file in files_of("hypotheses.yaml", path):
+        for number, entry in enumerate(read_model(file, _File).held_out, start=1):
+            for columns in filter(None, (entry.chosen_on, entry.judged_on)):
+                columns.require_printed(entry.paper, entry.method, f"{file}: held_out {number}")
+            found.append(entry)
+    return found

@@ -1,4 +1,4 @@
-"""The cells that the reproduced documents print: each is one row of a CSV file."""
+"""The cells that the reproduced documents print: each is one row of a file ``cells.csv``."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import dprepro
 from dprepro.errors import DpreproError, nearest
 from dprepro.privacy.budget import PrivacyBudget
 
-FOLDER = Path(__file__).resolve().parent
+FOLDER = Path(dprepro.__file__).resolve().parent / "papers" / "library"
+"""The papers that are reproduced here, a folder each; its README says which files one has."""
 HEADER = ["paper", "table", "dataset", "method", "epsilon", "metric", "mean", "std"]
-# Other tables of a document, such as tuned parameters, have files with this ending.
-_NOT_CELLS = "_hyperparameters.csv"
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,11 @@ class PublishedCell:
         return f"{self.paper} table {self.table}: {self.dataset}, {self.method}, {level}"
 
 
+def files_of(name: str, path: Path | None = None) -> list[Path]:
+    """Return `path` alone if it is given, else the files called `name` of all papers."""
+    return sorted(FOLDER.glob(f"*/{name}")) if path is None else [path]
+
+
 def load_published(paper: str | None = None, folder: Path = FOLDER) -> list[PublishedCell]:
     """Return the printed cells, of one document or of all, in file order.
 
@@ -89,7 +94,7 @@ def load_published(paper: str | None = None, folder: Path = FOLDER) -> list[Publ
     DpreproError
         If the document is unknown, or a file is malformed (the message names file and line).
     """
-    cells = [cell for path in sorted(folder.glob("*.csv")) for cell in _read(path)]
+    cells = [cell for path in sorted(folder.glob("*/cells.csv")) for cell in _read(path)]
     if paper is None:
         return cells
     papers = sorted({cell.paper for cell in cells})
@@ -103,8 +108,6 @@ def load_published(paper: str | None = None, folder: Path = FOLDER) -> list[Publ
 
 @cache  # every table and every document asks for all cells
 def _read(path: Path) -> tuple[PublishedCell, ...]:
-    if path.name.endswith(_NOT_CELLS):
-        return ()
     with path.open(newline="", encoding="utf-8") as lines:
         reader = csv.DictReader(lines)
         if reader.fieldnames != HEADER:

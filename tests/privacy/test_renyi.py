@@ -33,7 +33,7 @@ def test_it_is_that_of_the_library(multiplier, rate, steps):
 
 
 def printed():
-    with (FOLDER / "sbdt_2024_hyperparameters.csv").open() as lines:
+    with (FOLDER / "sbdt-2024" / "hyperparameters.csv").open() as lines:
         rows = list(csv.DictReader(lines))
     numbers = ("epsilon", "Q", "nb_trees", "init_ratio", "sigma", "real_eps", "delta")
     return [[row["dataset"], *(float(row[name]) for name in numbers)] for row in rows]

@@ -17,7 +17,7 @@ from dprepro.published.claims import (
 from dprepro.published.document import load_documents
 from dprepro.published.published import FOLDER
 
-FILE = "dp_ebm_2021_claims.yaml"
+FILE = "dp-ebm-2021/claims.yaml"
 PAPER = load_documents()["dp-ebm-2021"]
 CLAIMS = {claim.name: claim for claim in load_claims()[PAPER.paper]}
 
@@ -102,6 +102,7 @@ def test_half_a_unit_follows_the_digits_as_printed(printed, half):
 def test_a_wrong_file_is_refused(tmp_path, old, new, message):
     text = (FOLDER / FILE).read_text()
     assert old in text
+    (tmp_path / FILE).parent.mkdir()
     (tmp_path / FILE).write_text(text.replace(old, new, 1))
     with pytest.raises(DpreproError, match=message):
         load_claims(tmp_path)

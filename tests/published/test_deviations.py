@@ -1,5 +1,6 @@
 import io
 import itertools
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -8,13 +9,9 @@ import yaml
 
 from dprepro.errors import DpreproError
 from dprepro.published import deviations
-from dprepro.published.deviations import (
-    DEVIATIONS_FILE,
-    load_claim_deviations,
-    load_deviations,
-)
-from dprepro.published.hypotheses import load_hypotheses
-from dprepro.published.published import load_published
+from dprepro.published.deviations import load_claim_deviations, load_deviations
+from dprepro.published.hypotheses import load_held_out, load_hypotheses
+from dprepro.published.published import FOLDER, load_published
 
 ENTRY = {
     "paper": "dp-ebm-2021",
@@ -42,8 +39,8 @@ def write(folder: Path, *entries: dict, claims: tuple[dict, ...] = ()) -> Path:
     return path
 
 
-def test_the_reviewed_file_is_sound():
-    for entry in [*load_deviations(DEVIATIONS_FILE), *load_claim_deviations(DEVIATIONS_FILE)]:
+def test_the_reviewed_files_are_sound():
+    for entry in [*load_deviations(), *load_claim_deviations()]:
         assert len(entry.reason.split()) >= 5, f"a reason says why: {entry}"
 
 
@@ -75,7 +72,7 @@ def test_a_wheel_has_no_documents_or_tests_to_look_for(tmp_path, monkeypatch):
     path = write(tmp_path, entry)
     with pytest.raises(DpreproError, match=r"nothing\.md"):
         load_deviations(path)
-    monkeypatch.setattr(deviations, "DEVIATIONS_FILE", path)
+    monkeypatch.setattr(deviations, "FOLDER", tmp_path)
     assert len(load_deviations(path)) == 1
 
 
@@ -119,19 +116,17 @@ def test_the_slip_of_the_slides_is_told_with_the_papers_figure():
     assert f"{printed.mean:.3f} (sd {printed.std:.3f})" in entry.reason
 
 
-def test_the_examples_in_the_file_are_valid_entries(tmp_path):
-    lines = DEVIATIONS_FILE.read_text().splitlines()
-    starts = [i for i, line in enumerate(lines) if line.startswith("#   - paper")]
-    cells, claims = (
-        [line.removeprefix("#") for line in lines[start : start + length]]
-        for start, length in zip(starts, (10, 5), strict=True)
-    )
-    path = tmp_path / "d.yaml"
-    path.write_text("\n".join(["deviations:", *cells, "claims:", *claims]) + "\n")
+def test_the_examples_in_the_readme_are_valid_entries(tmp_path):
+    blocks = re.findall(r"```yaml\n(.*?)```", (FOLDER / "README.md").read_text(), re.DOTALL)
+    path, questions = tmp_path / "d.yaml", tmp_path / "h.yaml"
+    for file, block in zip((path, questions), blocks, strict=True):
+        file.write_text(block)
     (entry,) = load_deviations(path)
     assert entry.expected == "worse"
     (claim,) = load_claim_deviations(path)
     assert claim.claim == "gdp-against-classic"
+    assert [one.finding for one in load_hypotheses(questions)] == ["identified"]
+    assert [one.judged_on for one in load_held_out(questions)] == [None]
 
 
 def test_entries_come_in_order(tmp_path):

@@ -1,7 +1,7 @@
 import math
-import shutil
 from collections import Counter, defaultdict
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
@@ -23,6 +23,15 @@ from dprepro.published.published import FOLDER, load_published
 
 DOCUMENTS = load_documents()
 PAPER = DOCUMENTS["dp-ebm-2021"]
+
+
+def layout_with(folder: Path, old: str, new: str) -> Path:
+    text = (FOLDER / "dp-ebm-2021" / "paper.yaml").read_text()
+    assert old in text
+    (folder / "dp-ebm-2021").mkdir()
+    path = folder / "dp-ebm-2021" / "paper.yaml"
+    path.write_text(text.replace(old, new))
+    return path
 
 
 @pytest.mark.parametrize("paper", list(DOCUMENTS))
@@ -130,10 +139,7 @@ def test_documents_are_chosen_by_name():
     ],
 )
 def test_a_wrong_layout_is_refused_with_file_and_key(tmp_path, old, new, message):
-    source = shutil.copy(FOLDER / "dp_ebm_2021.yaml", tmp_path)
-    text = (tmp_path / "dp_ebm_2021.yaml").read_text()
-    assert old in text
-    (tmp_path / "dp_ebm_2021.yaml").write_text(text.replace(old, new))
+    source = layout_with(tmp_path, old, new)
     with pytest.raises(DpreproError, match=message) as error:
         load_documents(tmp_path)
     assert str(source) in str(error.value) or "unknown document" in message
@@ -270,9 +276,7 @@ def test_a_multiple_has_the_spread_of_the_other_only_where_that_is_known(monkeyp
 )
 def test_a_wrong_choice_is_refused(tmp_path, old, new, message):
     """A choice says from how many settings, on which printed cells, and is one for columns."""
-    text = (FOLDER / "dp_ebm_2021.yaml").read_text()
-    assert old in text
-    (tmp_path / "dp_ebm_2021.yaml").write_text(text.replace(old, new))
+    layout_with(tmp_path, old, new)
     with pytest.raises(DpreproError, match=message):
         load_documents(tmp_path)
 

@@ -4,14 +4,7 @@ import pytest
 import yaml
 
 from dprepro.errors import DpreproError
-from dprepro.published.document import load_documents
-from dprepro.published.hypotheses import (
-    HYPOTHESES_FILE,
-    HeldOut,
-    Question,
-    load_held_out,
-    load_hypotheses,
-)
+from dprepro.published.hypotheses import HeldOut, Question, load_held_out, load_hypotheses
 
 ENTRY = {
     "paper": "dp-ebm-2021",
@@ -32,16 +25,11 @@ def write(folder: Path, *entries: dict) -> Path:
 
 
 def test_the_reviewed_file_is_sound():
-    questions = load_hypotheses(HYPOTHESES_FILE)
+    questions = load_hypotheses()
     assert {q.method for q in questions} >= {"dpboost-2021"}
     for entry in questions:
         assert len(entry.says.split()) >= 5, f"a finding says why: {entry.question}"
         assert len(entry.tried) >= 2, f"one setting alone is no choice: {entry.question}"
-
-
-def test_the_file_is_taken_for_no_layout_of_a_document():
-    assert HYPOTHESES_FILE.is_file()
-    assert "hypotheses" not in load_documents()
 
 
 def test_questions_come_in_order_and_say_which_rows(tmp_path):

@@ -11,7 +11,8 @@ ROW = "doc,1,adult,ebm,inf,auc,0.9,0.01"
 
 
 def write(folder: Path, *rows: str, header: str = ",".join(HEADER)) -> Path:
-    (folder / "doc.csv").write_text("\n".join([header, *rows]) + "\n")
+    (folder / "doc").mkdir(exist_ok=True)
+    (folder / "doc" / "cells.csv").write_text("\n".join([header, *rows]) + "\n")
     return folder
 
 
@@ -36,7 +37,7 @@ def test_all_documents_together_are_the_sum_of_each():
 
 
 def test_side_tables_are_not_cells():
-    assert (FOLDER / "lazybb_2022_hyperparameters.csv").is_file()
+    assert (FOLDER / "lazybb-2022" / "hyperparameters.csv").is_file()
     assert all(cell.metric not in ("kappa", "tau") for cell in load_published("lazybb-2022"))
 
 
@@ -91,8 +92,8 @@ def test_an_empty_std_means_none_was_printed(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (["doc,1,adult,ebm,inf,auc,high,0.01"], r"doc\.csv:2: mean is 'high'"),
-        ([ROW, "doc,1,adult,ebm,-1,auc,0.9,0.01"], r"doc\.csv:3: epsilon must be positive"),
+        (["doc,1,adult,ebm,inf,auc,high,0.01"], r"cells\.csv:2: mean is 'high'"),
+        ([ROW, "doc,1,adult,ebm,-1,auc,0.9,0.01"], r"cells\.csv:3: epsilon must be positive"),
         (["doc,1,adult,ebm,inf,auc,0.9,-0.1"], "std at least 0"),
         (["doc,1,adult,ebm,inf,auc,nan,0.1"], "mean finite"),
         (["doc,1,adult,ebm,0,auc,0.9,0.01"], "epsilon must be positive"),

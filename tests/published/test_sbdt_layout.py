@@ -23,7 +23,7 @@ NAMES = {
 
 
 def printed():
-    with (FOLDER / "sbdt_2024_hyperparameters.csv").open(newline="") as lines:
+    with (FOLDER / "sbdt-2024" / "hyperparameters.csv").open(newline="") as lines:
         return list(csv.DictReader(lines))
 
 

@@ -23,7 +23,7 @@ from dprepro.resources import builtin
 if TYPE_CHECKING:
     from dprepro.data.card import Card
 
-_TUNED = FOLDER / "lazybb_2022_hyperparameters.csv"
+_TUNED = FOLDER / "lazybb-2022" / "hyperparameters.csv"
 _TUNED_NAMES = {"kappa": "density", "lambda": "learning_rate", "tau": "rounds"}
 
 

@@ -326,8 +326,8 @@ def _outcome(report: CheckReport, require_all: bool) -> Text:
             f"{false_claims}, different columns without a tested cause: {len(report.untested)}. "
             f"{judged}. "
             "Look for a fault of ours first. If there is none, add what you found, or what you "
-            "tried, to dprepro/published/deviations.yaml; hypotheses about a "
-            "column go to hypotheses.yaml.",
+            "tried, to dprepro/papers/library/PAPER/deviations.yaml; hypotheses about a "
+            "column go to hypotheses.yaml beside it.",
             style="bold red",
         )
     return Text(f"Check failed, since --require-all was given: {judged}.", style="bold red")
