@@ -21,14 +21,12 @@ from dprepro.data.card_parts import Distinct, Expect, FeatureDomain, Format, Sou
 from dprepro.errors import DpreproError, nearest
 from dprepro.experiment.lines import FORMAT
 from dprepro.experiment.record import Record, Task
-from dprepro.experiment.stated import StatedPlan
+from dprepro.experiment.stated import KEY_SCHEMA, StatedPlan
 from dprepro.release import rendering
 
 Schema = dict[str, Any]
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_KEY = {"type": "string", "pattern": "^[0-9a-f]{16}$"}
-_EPSILON = {"type": ["number", "null"], "exclusiveMinimum": 0, "description": "null: no privacy"}
 _SCALAR = ["string", "number", "boolean"]
 _NEXT_KEY = re.compile(r"^(\w+(?:, \w+)*)$")
 
@@ -79,14 +77,10 @@ def journal_schema() -> Schema:
     plan = _fields(StatedPlan)
     parts: Schema = {**plan.pop("$defs"), "Task": task}
     record.pop("$defs")
-    task["properties"]["epsilon"] = _EPSILON
-    parts["StatedCell"]["properties"] |= {
-        "epsilon": _EPSILON,
-        "keys": {"type": "array", "items": _KEY, "minItems": 1},
-    }
+    task["properties"]["epsilon"] = parts["StatedCell"]["properties"]["epsilon"]
     told = record["properties"]
     told |= {
-        "key": {**_KEY, "description": "The same for equal tasks, and only for those."},
+        "key": {**KEY_SCHEMA, "description": "The same for equal tasks, and only for those."},
         "task": {"$ref": "#/$defs/Task"},
         "exact": {
             "type": "array",
@@ -95,18 +89,6 @@ def journal_schema() -> Schema:
         },
     }
     record["required"] = ["key", "task", "status", "metrics", "seconds", "ledger", "message"]
-    stated = plan["properties"]
-    document = {"paper": stated.pop("paper"), "table": stated.pop("table")}
-    document["looks"] = stated.pop("looks")
-    stated["published"] = {
-        "anyOf": [{"type": "null"}, {"type": "object", "properties": document}],
-        "description": "The printed table that it answers to.",
-    }
-    stated["builtin"], stated["builtin_card"] = (
-        stated.pop("is_builtin"),
-        stated.pop("has_builtin_card"),
-    )
-    plan["required"] = [key for key in stated if key != "hypotheses"]
     environment = {
         "type": "object",
         "description": "Machine, versions and settings of the run that added the next records.",

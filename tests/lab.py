@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from dprepro.experiment.lines import OF_THE_LINE
+from dprepro.experiment.stated import StatedCell, StatedPlan
 from dprepro.methods import registry
 
 METHODS = '''
@@ -194,6 +195,22 @@ class Lab:
             for line in self.lines(name)
             if line["kind"] == "record"
         }
+
+
+def plan_of(
+    keys: Mapping[tuple[str, float], Sequence[str]],
+    config: str = "x",
+    title: str = "",
+    splits: int = 1,
+    **more: Any,
+) -> StatedPlan:
+    """Return the plan line of a config of one's own, given the keys of each cell."""
+    cells = tuple(
+        StatedCell(label=label, epsilon=epsilon, keys=tuple(found))
+        for (label, epsilon), found in keys.items()
+    )
+    given = {"metric": "auc", "published": None, "builtin": False, "builtin_card": True} | more
+    return StatedPlan(config=config, title=title, splits=splits, cells=cells, **given)
 
 
 def of_format_1(raw: bytes) -> bytes:

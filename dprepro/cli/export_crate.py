@@ -117,7 +117,7 @@ def _run(folder: Path, path: Path, contents: JournalContents, described: dict[st
     journal, config = f"journals/{path.name}", None
     (folder / journal).write_bytes(path.read_bytes())
     described[journal] = f"The journal of the config {name}: one line for each finished task."
-    if plan is not None and plan.is_builtin and name in config_names():
+    if plan is not None and plan.builtin and name in config_names():
         config = f"configs/{name}.yaml"
         (folder / config).write_bytes((builtin("configs") / f"{name}.yaml").read_bytes())
         described[config] = f"The config {name}, as it ships with dprepro now."

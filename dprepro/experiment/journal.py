@@ -17,6 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from pydantic import ValidationError
+
 from dprepro import files
 from dprepro.durable import refusal
 from dprepro.errors import DpreproError
@@ -328,6 +330,9 @@ def problem_of(error: Exception) -> str:
 
 
 def _said(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     return f"{error}" if type(error) is ValueError else f"{type(error).__name__}: {error}"
 
 

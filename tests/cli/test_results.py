@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from dprepro.cli import app
 from dprepro.experiment.journal import Journal, read_journal
 from dprepro.experiment.record import Record
-from dprepro.experiment.stated import StatedCell, StatedPlan
+from dprepro.experiment.stated import StatedPlan
 from tests.experiment.test_record import TASK
-from tests.lab import of_format_1, of_format_2
+from tests.lab import of_format_1, of_format_2, plan_of
 
 RECORDS = [Record(replace(TASK, split=split), "ok", {"auc": 0.5}) for split in range(4)]
 FIRST = {"kind": "environment", "python": "3"}
@@ -21,8 +21,9 @@ SECOND = {"kind": "environment", "python": "4"}
 
 
 def _plan(*records: Record) -> StatedPlan:
-    cell = StatedCell("l", 1.0, tuple(record.task.key for record in records))
-    return StatedPlan("x", "t", "auc", len(records), None, None, False, True, (cell,))
+    return plan_of(
+        {("l", 1.0): [record.task.key for record in records]}, title="t", splits=len(records)
+    )
 
 
 @pytest.fixture

@@ -15,15 +15,14 @@ from dprepro.experiment.journal import NO_END, Journal, lacks_end, read_journal
 from dprepro.experiment.lines import written
 from dprepro.experiment.mending import examine, repair
 from dprepro.experiment.record import Record
-from dprepro.experiment.stated import StatedCell, StatedPlan
+from dprepro.experiment.stated import StatedPlan
 from dprepro.experiment.sums import difference, read_sums, write_sums
 from tests.experiment.test_record import TASK
-from tests.lab import of_format_1, of_format_2
+from tests.lab import of_format_1, of_format_2, plan_of
 
 SEEDS = range(25)
 RECORDS = [Record(replace(TASK, split=split), "ok", {"auc": split / 7}) for split in range(8)]
-CELL = StatedCell("l", 1.0, tuple(record.task.key for record in RECORDS))
-PLAN = StatedPlan("x", "t", "auc", 8, None, None, False, True, (CELL,))
+PLAN = plan_of({("l", 1.0): [record.task.key for record in RECORDS]}, title="t", splits=8)
 
 Lines = list[bytes]
 Edit = Callable[[Lines, random.Random], Lines]
@@ -187,7 +186,7 @@ def test_an_edited_journal_can_be_repaired_and_goes_on(tmp_path: Path, edit: Edi
         assert not examine(path).problems
         known = {record.task.key for record in read_journal(path).records}
         _journal(path, [record for record in RECORDS if record.task.key not in known])
-        assert {record.task.key for record in read_journal(path).records} == set(CELL.keys)
+        assert {record.task.key for record in read_journal(path).records} == set(PLAN.cells[0].keys)
         assert not examine(path).problems
         path.unlink()
 

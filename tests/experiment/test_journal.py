@@ -22,9 +22,8 @@ from dprepro.experiment import lines
 from dprepro.experiment.appended import JournalWarning
 from dprepro.experiment.journal import Journal, JournalTable, entries, read_journal
 from dprepro.experiment.record import Record
-from dprepro.experiment.stated import StatedCell, StatedPlan
 from tests.experiment.test_record import TASK
-from tests.lab import of_format_1, of_format_2
+from tests.lab import of_format_1, of_format_2, plan_of
 
 ENVIRONMENT = {"kind": "environment", "python": "3"}
 
@@ -244,8 +243,7 @@ def test_a_bottomless_line_is_named(path: Path) -> None:
 
 
 def test_the_plan_that_was_stated_last_counts(tmp_path: Path) -> None:
-    cell = StatedCell("l", 1.0, (TASK.key,))
-    plans = [StatedPlan("x", text, "auc", 1, None, None, False, True, (cell,)) for text in "ab"]
+    plans = [plan_of({("l", 1.0): [TASK.key]}, title=text) for text in "ab"]
     with Journal(tmp_path / "x.jsonl") as journal:
         assert read_journal(journal.path).plan is None
         for plan in plans:

@@ -20,15 +20,15 @@ from dprepro.experiment.journal import (
 )
 from dprepro.experiment.lines import written
 from dprepro.experiment.packed import packed, unpacked
-from dprepro.experiment.stated import StatedCell, StatedPlan
+from tests import lab
 from tests.report.journals import records
 
 ENVIRONMENT = {"kind": "environment", "python": "3.11", "time": "2026-01-01"}
 
 
 def plan_of(lines):
-    cells = (StatedCell(lines[0].task.label, 0.5, tuple(line.task.key for line in lines)),)
-    return StatedPlan("mine", "", "auc", len(lines), None, None, False, True, cells)
+    cells = {(lines[0].task.label, 0.5): [line.task.key for line in lines]}
+    return lab.plan_of(cells, "mine", splits=len(lines))
 
 
 def journal_of(lines, plan=True):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dprepro.config import load_config
+from dprepro.config_keys import Published
 from dprepro.experiment.plan import plan
 from dprepro.experiment.stated import StatedPlan, state_plan
 from tests.lab import Lab
@@ -25,8 +26,8 @@ def test_a_plan_reads_back_from_strict_json() -> None:
 def test_it_has_what_the_config_says_and_every_key_once() -> None:
     found = stated()
     assert (found.config, found.metric, found.splits) == ("fast", "auc", 2)
-    assert (found.paper, found.table) == ("dp-ebm-2021", "2")
-    assert (found.is_builtin, found.has_builtin_card) == (True, True)
+    assert found.published == Published(paper="dp-ebm-2021", table="2")
+    assert (found.builtin, found.builtin_card) == (True, True)
     keys = [key for cell in found.cells for key in cell.keys]
     assert sorted(keys) == sorted(planned.task.key for planned in plan(load_config("fast")))
     assert len(set(keys)) == len(keys)
@@ -50,7 +51,7 @@ def test_keys_are_in_the_order_of_the_splits() -> None:
 def test_a_config_and_a_card_of_ones_own_are_known_as_such(lab: Lab) -> None:
     config = load_config(lab.config())
     found = state_plan(config, [planned.task for planned in plan(config)])
-    assert (found.is_builtin, found.has_builtin_card, found.paper) == (False, False, None)
+    assert (found.builtin, found.builtin_card, found.published) == (False, False, None)
 
 
 def test_it_says_whether_the_config_runs_hypotheses_and_older_plans_do_not() -> None:
@@ -64,7 +65,8 @@ def test_it_says_whether_the_config_runs_hypotheses_and_older_plans_do_not() -> 
 
 def test_it_says_after_how_many_splits_verdicts_are_looked_at() -> None:
     found = stated("more-pol")
-    assert found.looks == (25, 100)
+    assert found.published is not None
+    assert found.published.looks == (25, 100)
     assert StatedPlan.from_json(found.to_json()) == found
     assert "looks" not in stated().to_json()["published"]  # as in older plans
 

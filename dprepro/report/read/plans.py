@@ -46,15 +46,16 @@ class JournalPlan:
     @classmethod
     def stated(cls, plan: StatedPlan) -> JournalPlan:
         """Return what a plan line says."""
+        printed = plan.published
         return cls(
             plan.splits,
-            plan.paper,
-            plan.table,
+            printed.paper if printed else None,
+            printed.table if printed else None,
             plan.title,
             plan.metric,
             {(cell.label, cell.epsilon): cell.keys for cell in plan.cells},
-            not plan.has_builtin_card,
-            plan.looks,
+            not plan.builtin_card,
+            printed.looks if printed else (),
         )
 
 

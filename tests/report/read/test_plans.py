@@ -4,9 +4,9 @@ from dataclasses import replace
 import numpy as np
 
 from dprepro.experiment.record_table import RecordTable
-from dprepro.experiment.stated import StatedCell, StatedPlan
 from dprepro.report.read import plans
 from dprepro.report.read.plans import JournalPlan
+from tests.lab import plan_of
 from tests.report.journals import records
 
 
@@ -15,9 +15,7 @@ def stated(*lines, splits=3, **changes):
     keys = {}
     for line in lines:
         keys.setdefault((line.task.label, line.task.epsilon), []).append(line.task.key)
-    cells = tuple(StatedCell(*place, tuple(found)) for place, found in keys.items())
-    plan = StatedPlan("mine", "", "auc", splits, None, None, False, True, cells)
-    return replace(plan, **changes)
+    return plan_of(keys, "mine", splits=splits, **changes)
 
 
 def current(lines, stated=None, assumed=None):
