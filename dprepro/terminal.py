@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.segment import Segment
 from rich.text import Text
 
-from dprepro.stacked import Fitting, Stacked, StackedColumn
+from dprepro.stacked import Stacked, StackedColumn
 from dprepro.text import visible
 
 if TYPE_CHECKING:
@@ -141,11 +141,6 @@ def stacked_table(
     """
     looks = _LINED | ({"padding": (0, 1, 0, 0)} if is_tight else {})
     return Stacked(title, columns, lead, frozenset(ends), looks)
-
-
-def fitting_tables(forms: Sequence[Sequence[Stacked]]) -> Renderable:
-    """Return the same tables in the first of several forms that needs no more than the console."""
-    return Fitting(forms)
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sized
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
 from dprepro.plain import Integer, OrNone
 
@@ -111,29 +112,28 @@ class Threads:
         wait for it. When all have ended, the first error is raised.
         """
         self._start()
-        jobs = [_Job(partial(function, thread), give_up) for thread in range(self.number)]
-        given: list[_Job[Result]] = []
+        found: list[Future[Result]] = [Future() for _ in range(self.number)]
+        jobs = [partial(_run, future, function, k, give_up) for k, future in enumerate(found)]
+        given: list[Future[Result]] = []
         interrupted: BaseException | None = None
         try:
-            for worker, job in zip(self._workers, jobs[1:], strict=True):
+            for worker, job, future in zip(self._workers, jobs[1:], found[1:], strict=True):
                 worker.jobs.put(job)
-                given.append(job)
-            jobs[0].run()
+                given.append(future)
+            jobs[0]()
         except BaseException as error:
             interrupted = error
-        while not all(job.has_ended.is_set() for job in given):
+        while not all(future.done() for future in given):
             try:
                 if interrupted is not None and give_up is not None:
                     give_up()
-                for job in given:
-                    job.has_ended.wait()
+                for future in given:
+                    future.exception()
             except BaseException as error:
                 interrupted = error
-        problems = [job.error for job in jobs if job.error is not None]
-        for problem in (interrupted, *problems):
-            if problem is not None:
-                raise problem
-        return [job.result for job in jobs]
+        if interrupted is not None:
+            raise interrupted
+        return [future.result() for future in found]
 
     def _start(self) -> None:
         """Start a thread for each job but the caller's. An executor may count on too few."""
@@ -143,28 +143,21 @@ class Threads:
             self._workers.append(worker)
 
 
-class _Job(Generic[Result]):
-    """What one thread is to do, and what came of it."""
-
-    result: Result
-
-    def __init__(
-        self, function: Callable[[], Result], give_up: Callable[[], object] | None
-    ) -> None:
-        self._function, self._give_up = function, give_up
-        self.error: BaseException | None = None
-        self.has_ended = threading.Event()
-
-    def run(self) -> None:
-        """Do it."""
+def _run(
+    future: Future[Result],
+    function: Callable[[int], Result],
+    thread: int,
+    give_up: Callable[[], object] | None,
+) -> None:
+    """Do what one thread is to do; the future holds what came of it."""
+    try:
+        future.set_result(function(thread))
+    except BaseException as error:
         try:
-            self.result = self._function()
-        except BaseException as error:
-            self.error = error
-            if self._give_up is not None:
-                self._give_up()
+            if give_up is not None:
+                give_up()
         finally:
-            self.has_ended.set()
+            future.set_exception(error)
 
 
 class _Worker(threading.Thread):
@@ -172,12 +165,12 @@ class _Worker(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
-        self.jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
+        self.jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
 
     def run(self) -> None:
         """See the class."""
         while (job := self.jobs.get()) is not None:
-            job.run()
+            job()
 
 
 ALONE = Threads(1)

@@ -64,10 +64,9 @@ class LocalExecutor:
         processors: int | None = None,
     ) -> None:
         self._queue = CallQueue()
-        self._slots = [
-            _LocalSlot(self._queue, time_limit, warm_up, idle_limit, processors or jobs)
-            for _ in range(jobs)
-        ]
+        self.time_limit, self.idle_limit, self.warm_up = time_limit, idle_limit, warm_up
+        self.processors = processors or jobs
+        self._slots = [_LocalSlot(self._queue, self) for _ in range(jobs)]
         for slot in self._slots:
             slot.start()
 
@@ -103,19 +102,9 @@ class LocalExecutor:
 class _LocalSlot(Slot):
     """Hands calls to one worker process, and replaces the worker when it is gone."""
 
-    def __init__(
-        self,
-        queue: CallQueue,
-        time_limit: float | None,
-        warm_up: Callable[[], object] | None,
-        idle_limit: float | None,
-        processors: int,
-    ) -> None:
+    def __init__(self, queue: CallQueue, executor: LocalExecutor) -> None:
         super().__init__(queue)
-        self._processors = processors
-        self._time_limit = time_limit
-        self._warm_up = warm_up
-        self._idle_limit = idle_limit
+        self._executor = executor
         self._pool: Any = None
         self._worker = 0
         self._lock = threading.Lock()
@@ -136,21 +125,22 @@ class _LocalSlot(Slot):
 
         pool = self._pool or self._start_worker()
         try:
-            threads = max(1, self._processors // self._queue.unfinished())
+            threads = max(1, self._executor.processors // self._queue.unfinished())
             inner = self._submitted(pool, call, threads)
             if not self._ends_in_time(inner):
                 self._end_worker(kill=True)
-                raise TimeLimitError(f"time limit of {self._time_limit:g} s exceeded")
+                limit = self._executor.time_limit
+                raise TimeLimitError(f"time limit of {limit:g} s exceeded")
             return inner.result()
         except MachineFaultError as error:
             self.try_again(call, str(error))
         except BrokenProcessPool as error:
             self._end_worker(kill=True)
-            kind, fault = _of_the_pool(error)
-            said = f"the worker process died{kind or _exit_code(error)}"
+            how, fault, is_killed = _loss(error)
+            said = f"the worker process died{how}"
             if fault:
                 self.try_again(call, fault)
-            if _was_killed(error):
+            if is_killed:
                 self.try_again(call, f"{said}; too little memory is the usual reason")
             raise WorkerDiedError(said) from None
 
@@ -170,7 +160,8 @@ class _LocalSlot(Slot):
         Time does not count in which the worker was stopped, or we were: a job that is suspended
         goes on afterwards.
         """
-        left = math.inf if self._time_limit is None else self._time_limit
+        limit = self._executor.time_limit
+        left = math.inf if limit is None else limit
         while left > 0:
             step = min(left, _LOOK)
             if wait([inner], timeout=step).done:
@@ -202,21 +193,19 @@ class _LocalSlot(Slot):
         from loky.process_executor import BrokenProcessPool
 
         logging.getLogger("concurrent.futures").addFilter(_is_to_be_logged)
-        pool = take_ahead() or new_pool(self._idle_limit)
+        pool = take_ahead() or new_pool(self._executor.idle_limit)
         with self._lock:
             self._pool = pool
             killed = self._killed
         try:
             if killed:
                 raise WorkerDiedError("stopped")
-            self._worker = pool.submit(_warmed_up, self._warm_up).result()
+            self._worker = pool.submit(_warmed_up, self._executor.warm_up).result()
         except BrokenProcessPool as error:
             self._end_worker(kill=True)
-            kind, fault = _of_the_pool(error)
-            lost = _LostAtStartError if fault or _was_killed(error) else DpreproError
-            advice = (
-                f": {fault}" if fault else f"{kind or _exit_code(error)}; fewer need less memory"
-            )
+            how, fault, is_killed = _loss(error)
+            lost = _LostAtStartError if fault or is_killed else DpreproError
+            advice = f": {fault}" if fault else f"{how}; fewer need less memory"
             raise lost(f"a worker process cannot start{advice}") from error
         except BaseException:
             self._end_worker(kill=True)
@@ -230,9 +219,19 @@ class _LocalSlot(Slot):
             shut_down(pool, kill)
 
 
-def _of_the_pool(error: BaseException) -> tuple[str, str]:
-    """Return what ended the pool's own thread, and which fault of the machine; see `told_fault`."""
-    return told_fault(str(error.__cause__ or ""))
+def _loss(error: BaseException) -> tuple[str, str, bool]:
+    """Return how a pool was lost, as far as loky's error tells.
+
+    Returns
+    -------
+    what ended the pool's own thread, or its worker, e.g. `` (SIGKILL(-9))``; which fault of the
+    machine did (see `told_fault`); and whether somebody else ended the worker: the system for its
+    memory, a user, a shutdown.
+    """
+    kind, fault = told_fault(str(error.__cause__ or ""))
+    codes = re.search(r"\{([^}]*)\}", str(error))
+    how = kind or (f" ({codes[1]})" if codes else "")
+    return how, fault, codes is not None and was_killed(codes[1])
 
 
 class _LostAtStartError(DpreproError):
@@ -242,18 +241,6 @@ class _LostAtStartError(DpreproError):
 def _is_to_be_logged(record: logging.LogRecord) -> bool:
     """Whether a log line is another than loky's traceback of a pool's thread: that is answered."""
     return "executor manager thread" not in record.getMessage()
-
-
-def _exit_code(error: BaseException) -> str:
-    """Return how the worker ended, e.g. `` (SIGKILL(-9))``, as far as loky's error tells."""
-    codes = re.search(r"\{([^}]*)\}", str(error))
-    return f" ({codes[1]})" if codes else ""
-
-
-def _was_killed(error: BaseException) -> bool:
-    """Whether somebody else ended the worker: the system for its memory, a user, a shutdown."""
-    codes = re.search(r"\{([^}]*)\}", str(error))
-    return codes is not None and was_killed(codes[1])
 
 
 def _warmed_up(warm_up: Callable[[], object] | None) -> int:

@@ -11,8 +11,8 @@ from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.layout.view import Entry, Group, ResultTable
 from dprepro.report.layout.words import BEST, Style, Words, heading, legend, words
 from dprepro.report.levels import level
-from dprepro.stacked import Stacked, StackedColumn
-from dprepro.terminal import Renderable, below, fitting_tables, stacked_table
+from dprepro.stacked import Fitting, Stacked, StackedColumn
+from dprepro.terminal import Renderable, below, stacked_table
 
 STYLES = {
     Verdict.EQUIVALENT: "green",
@@ -50,7 +50,7 @@ def rich_tables(tables: Sequence[ResultTable], style: Style) -> Renderable:
 def _parts(table: ResultTable, style: Style) -> Iterator[Renderable]:
     yield Text(heading(table), style="italic")
     spreads = (True,) if style.spread else (True, False)
-    yield fitting_tables([_blocks(table, style, has_spread) for has_spread in spreads])
+    yield Fitting([_blocks(table, style, has_spread) for has_spread in spreads])
 
 
 def _blocks(table: ResultTable, style: Style, has_spread: bool) -> list[Stacked]:
