@@ -114,10 +114,10 @@ def check(
 
     Example: dprepro check --paper dp-ebm-2021 --verbose
     """
-    from dprepro.published.deviations import load_claim_deviations, load_deviations
     from dprepro.published.document import select_documents
     from dprepro.published.schema import Selector
     from dprepro.report.judge.check import check_documents
+    from dprepro.report.judge.deviations import load_claim_deviations, load_deviations
     from dprepro.report.judge.part import selected, touched
     from dprepro.report.read.metrics import margins
 

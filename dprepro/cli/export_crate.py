@@ -128,9 +128,9 @@ def _run(folder: Path, path: Path, contents: JournalContents, described: dict[st
 
 
 def _verdicts(folder: Path, found: Results, described: dict[str, str]) -> None:
-    from dprepro.published.deviations import load_claim_deviations, load_deviations
     from dprepro.published.document import select_documents
     from dprepro.report.judge.check import check_documents
+    from dprepro.report.judge.deviations import load_claim_deviations, load_deviations
     from dprepro.report.judge.recorded import recorded_text
     from dprepro.report.layout.tables import build_tables
     from dprepro.report.read.metrics import margins

@@ -52,10 +52,10 @@ def report(
     Example: dprepro report --output report.html
     """
     from dprepro.durable import owner_only
-    from dprepro.published.deviations import load_claim_deviations, load_deviations
     from dprepro.published.document import select_documents
     from dprepro.report.draw.page_figures import figure_groups, overview
     from dprepro.report.judge.check import check_documents
+    from dprepro.report.judge.deviations import load_claim_deviations, load_deviations
     from dprepro.report.layout.tables import build_tables
     from dprepro.report.page.content import Sources, build_page
     from dprepro.report.page.html import render_page

@@ -176,8 +176,9 @@ class Unchecked(Strict):
 class Document(Strict):
     """A reproduced document. `pictures` are by their printed numbers.
 
-    With its cells, its claims (`dprepro.published.claims`) and the notes of its tables, `unchecked`
-    covers every number that the document prints. `cite` names entries of `dprepro.references`.
+    With its cells, its claims (`dprepro.report.judge.claims`) and the notes of its tables,
+    `unchecked` covers every number that the document prints. `cite` names entries of
+    `dprepro.references`.
     """
 
     paper: str

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app, main
 from dprepro.errors import DpreproError
-from dprepro.published.deviations import load_claim_deviations
 from dprepro.published.document import load_documents
+from dprepro.report.judge.deviations import load_claim_deviations
 from tests.report.journals import records, spread, write
 
 GOOD, BAD = 0.875, 0.8

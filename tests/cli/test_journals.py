@@ -13,9 +13,9 @@ from dprepro.errors import DpreproError
 from dprepro.experiment.plan import plan
 from dprepro.experiment.record import Record
 from dprepro.methods import registry
-from dprepro.published import deviations
 from dprepro.published.document import load_documents
 from dprepro.report.draw.curves import build_panels
+from dprepro.report.judge import deviations
 from dprepro.report.layout.tables import build_tables
 from tests.report.journals import records, spread, write
 

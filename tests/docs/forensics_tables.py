@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 
 from dprepro.cli.journals import read
-from dprepro.published.deviations import load_deviations
 from dprepro.published.document import select_documents
 from dprepro.published.hypotheses import load_held_out, load_hypotheses
 from dprepro.report.judge.check import check_documents
+from dprepro.report.judge.deviations import load_deviations
 from dprepro.report.judge.forensics import Column, columns_of
 from dprepro.report.judge.held_out import judge_held_out
 from dprepro.report.read.metrics import margins

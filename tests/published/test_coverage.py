@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.published.claims import load_claims
 from dprepro.published.document import Unchecked, load_documents
 from dprepro.published.published import load_published
+from dprepro.report.judge.claims import load_claims
 
 DOCUMENTS = load_documents()
 PAPERS = os.environ.get("DPREPRO_PAPERS")

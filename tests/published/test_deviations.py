@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from dprepro.errors import DpreproError
-from dprepro.published import deviations
-from dprepro.published.deviations import load_claim_deviations, load_deviations
 from dprepro.published.hypotheses import load_held_out, load_hypotheses
 from dprepro.published.published import FOLDER, load_published
+from dprepro.report.judge import deviations
+from dprepro.report.judge.deviations import load_claim_deviations, load_deviations
 
 ENTRY = {
     "paper": "dp-ebm-2021",

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from dprepro.published.document import load_documents
 from dprepro.report.judge.check import check_documents
+from dprepro.report.judge.claim import Finding
 from dprepro.report.judge.claims import Outcome
-from dprepro.report.judge.finding import Finding
 from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import Results
 

@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dprepro.published.claims import load_claims
-from dprepro.published.deviations import ClaimDeviation, Deviation, load_claim_deviations
 from dprepro.published.document import Choice, Document
 from dprepro.published.hypotheses import Question, load_hypotheses
-from dprepro.report.judge.claims import ClaimVerdict, Outcome, judge_claims
+from dprepro.report.judge.claims import ClaimVerdict, Outcome, judge_claims, load_claims
+from dprepro.report.judge.deviations import ClaimDeviation, Deviation, load_claim_deviations
 from dprepro.report.judge.held_out import Judgement, Place, column_of, fitted
 from dprepro.report.judge.omnibus import ColumnState, ColumnVerdict, Omnibus, columns, omnibus
 from dprepro.report.judge.verdicts import CellVerdict, Verdict, judge_cells

@@ -1,20 +1,79 @@
-"""A verdict on each statement with numbers: from verdicts on cells, or from what is computed."""
+"""Claims, the sentences of a document with numbers (``claims.yaml``), and a verdict on each."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
+from pathlib import Path
 
-from dprepro.published.claim import CellClaim, Claim, FactClaim
-from dprepro.published.claims import BestInMost, Within
-from dprepro.published.published import PublishedCell
-from dprepro.report.judge.claim_rules import Means, assess
-from dprepro.report.judge.fact_rules import establish, stated
-from dprepro.report.judge.finding import Finding
+from pydantic import Field
+
+from dprepro.errors import DpreproError
+from dprepro.published.published import FOLDER, PublishedCell, load_published
+from dprepro.published.schema import Strict
+from dprepro.report.judge.cell_claims import (
+    AheadInMost,
+    Average,
+    BestInAll,
+    BestInMost,
+    CellClaim,
+    LossAtMost,
+    Means,
+    NoticeableUpTo,
+    Within,
+)
+from dprepro.report.judge.claim import Claim, Finding
+from dprepro.report.judge.fact_claims import Computed, FactClaim, Repeats, Settings
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.read.metrics import Margin
+from dprepro.yaml_model import read_model
+
+
+class Claims(Strict):
+    """The claims of one document, by kind."""
+
+    paper: str
+    averages: list[Average] = Field(default_factory=list)
+    losses: list[LossAtMost] = Field(default_factory=list)
+    best: list[BestInAll] = Field(default_factory=list)
+    noticeable: list[NoticeableUpTo] = Field(default_factory=list)
+    ahead: list[AheadInMost] = Field(default_factory=list)
+    within: list[Within] = Field(default_factory=list)
+    most: list[BestInMost] = Field(default_factory=list)
+    computed: list[Computed] = Field(default_factory=list)
+    settings: list[Settings] = Field(default_factory=list)
+    repeats: list[Repeats] = Field(default_factory=list)
+
+    def all(self) -> list[Claim]:
+        """Return the claims of all kinds."""
+        return [claim for kind, claims in dict(self).items() if kind != "paper" for claim in claims]
+
+
+@cache
+def load_claims(folder: Path = FOLDER) -> dict[str, list[Claim]]:
+    """Return the claims of each document that has a file of them.
+
+    Raises
+    ------
+    DpreproError
+        If a file is malformed, gives a name twice, or names cells that are not printed.
+    """
+    claims = {}
+    for path in sorted(folder.glob("*/claims.yaml")):
+        found = read_model(path, Claims)
+        printed = load_published(found.paper)
+        names = [claim.name for claim in found.all()]
+        for claim in found.all():
+            if names.count(claim.name) > 1:
+                raise DpreproError(f"{path}: two claims are called {claim.name!r}; rename one")
+            for selector in claim.selectors():
+                selector.require_printed(printed, f"{path}: claim {claim.name}")
+        claims[found.paper] = found.all()
+    return claims
 
 
 class Outcome(str, Enum):
@@ -77,6 +136,25 @@ class ClaimVerdict:
         """Whether this claim does not hold, without a reviewed reason."""
         return self.outcome is Outcome.FAILS and self.explanation is None
 
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on what is missing, left out, or not as the document has it."""
+        lines = []
+        if self.missing:
+            places = Counter(cell.dataset for cell in self.missing)
+            datasets = ", ".join(f"{dataset} {count}" for dataset, count in places.items())
+            lines.append(f"Cells missing: {datasets}.")
+        for reason, count in Counter(cell.note for cell in self.impossible).items():
+            lines.append(f"{count} cells left out: {reason}.")
+        if self.whole is not None and not self.whole.holds:
+            lines.append(f"The printed cells themselves contradict it: {self.whole.text}.")
+        if self.claim.note:
+            lines.append(self.claim.note)
+        if self.explanation:
+            what = "Reviewed, cause unknown" if self.is_unknown else "Explained"
+            lines.append(f"{what}: {self.explanation}")
+        return lines
+
 
 def judge_claims(
     paper: str,
@@ -103,11 +181,12 @@ def judge_claims(
 
 
 def _judge_fact(paper: str, claim: Claim) -> ClaimVerdict:
-    if not isinstance(claim, FactClaim):
-        raise TypeError(f"no rule for claims of the kind {type(claim).__name__}")
-    found = establish(claim)
+    assert isinstance(claim, FactClaim)
+    found = claim.establish()
     outcome = Outcome.HOLDS if found.holds else Outcome.FAILS
-    return ClaimVerdict(paper, claim, outcome, whole=None, published=stated(claim), measured=found)
+    words = ", ".join(f"{name} {value}" for name, value in claim.stated().items())
+    stated = Finding(True, {}, words)
+    return ClaimVerdict(paper, claim, outcome, whole=None, published=stated, measured=found)
 
 
 def _judge_cells(
@@ -128,21 +207,20 @@ def _judge_cells(
     }
     missing = tuple(v.published for v in possible if v.published not in measured)
     is_whole = len(measured) == len(cells)
-    everything = Means({v.published: v.published.mean for v in cells}, True)
-    same = Means({cell: cell.mean for cell in measured}, is_whole)
     errors = {v.published: _standard_error(v) for v in possible}
-    ours = assess(claim, Means(measured, is_whole, errors), same, margins)
-    is_printed = not isinstance(claim, Within | BestInMost)
+    ours = claim.assess(Means(measured, is_whole, margins, errors))
+    if claim.range:
+        published: Finding | None = Finding(True, {}, claim.range)
+        whole = None
+    else:
+        whole = claim.assess(Means({v.published: v.published.mean for v in cells}, True, margins))
+        published = claim.assess(Means({c: c.mean for c in measured}, is_whole, margins))
     return ClaimVerdict(
         paper,
         claim,
         _outcome(ours, bool(possible), bool(missing)),
-        whole=assess(claim, everything, everything, margins) if is_printed else None,
-        published=(
-            Finding(True, {}, claim.range)
-            if isinstance(claim, Within | BestInMost)
-            else assess(claim, same, same, margins)
-        ),
+        whole=whole,
+        published=published,
         measured=ours,
         missing=missing,
         impossible=tuple(v for v in cells if v.verdict is Verdict.IMPOSSIBLE),

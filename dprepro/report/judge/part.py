@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dprepro.errors import DpreproError, nearest
-from dprepro.published.claim import CellClaim
 from dprepro.published.document import Document
 from dprepro.published.published import PublishedCell
 from dprepro.published.schema import Selector
+from dprepro.report.judge.cell_claims import CellClaim
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.claims import ClaimVerdict
 from dprepro.report.judge.omnibus import ColumnVerdict

@@ -10,6 +10,7 @@ import csv
 import inspect
 import json
 import math
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
@@ -17,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from dprepro.errors import DpreproError, nearest
 from dprepro.published.published import FOLDER, load_published
-from dprepro.report.judge.settings import found_params
 from dprepro.resources import builtin
 
 if TYPE_CHECKING:
+    from dprepro.config import ExperimentConfig
+    from dprepro.config_keys import MethodEntry
     from dprepro.data.card import Card
 
 _TUNED = FOLDER / "lazybb-2022" / "hyperparameters.csv"
@@ -49,6 +51,59 @@ def compute(quantity: str, arguments: Mapping[str, Any]) -> float:
             f"quantity {quantity!r}: {error}. It takes: {', '.join(taken.parameters)}"
         ) from error
     return float(function(*bound.args, **bound.kwargs))
+
+
+def found_params(
+    config: str | None, method: str, epsilon: float | None = None
+) -> Mapping[str, Any]:
+    """Return the parameters of a method: its defaults, and what a config has in their place.
+
+    Parameters
+    ----------
+    config
+        The name of a config, or None for the defaults alone.
+    method
+        A label in the config, or the name of a method.
+    epsilon
+        The privacy level whose own parameters count, if any.
+
+    Raises
+    ------
+    DpreproError
+        If there is no such config or method.
+    """
+    from dprepro.methods.registry import get
+
+    if config is None:
+        return get(method).defaults
+    entry = entry_of(config, method)
+    own = entry.by_epsilon.get(epsilon, {}) if epsilon is not None else {}
+    return ChainMap(own, entry.params, get(entry.method).defaults)  # type: ignore[arg-type]
+
+
+@cache  # built-in configs do not change, and a table of settings asks for each row
+def builtin_config(name: str) -> ExperimentConfig:
+    """Return a built-in config; a file of its name in the working folder does not count."""
+    from dprepro.config import load_config
+
+    path = builtin("configs") / f"{name}.yaml"
+    if not path.is_file():
+        names = [found.stem for found in path.parent.glob("*.yaml")]
+        raise DpreproError(
+            f"unknown config {name!r}{nearest(name, names) or '.'} Only built-in configs count"
+        )
+    return load_config(path)
+
+
+def entry_of(config: str, method: str) -> MethodEntry:
+    """Return the entry of a method, by its label in a built-in config."""
+    entries = {entry.label: entry for entry in builtin_config(config).methods}
+    if method not in entries:
+        raise DpreproError(
+            f"config {config!r} has no method {method!r}{nearest(method, list(entries)) or '.'} "
+            f"Allowed: {', '.join(entries)}"
+        )
+    return entries[method]
 
 
 def rows(dataset: str) -> float:

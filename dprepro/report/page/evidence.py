@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dprepro.privacy.standing import AuditVerdict, Noise, Standing
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.judge.claims import ClaimVerdict, Outcome
-from dprepro.report.layout.claim_words import claim_notes, said
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
 from dprepro.report.read.audits import Audit
 from dprepro.report.read.runs import Spending
@@ -60,10 +59,9 @@ def _claim(found: ClaimVerdict) -> Row:
     claim = found.claim
     fields = (
         *(Cell(text) for text in (found.paper, claim.section, claim.states)),
-        Cell(said(found.published)),
-        Cell(said(found.measured)),
+        *(Cell(side.text if side else "") for side in (found.published, found.measured)),
         Cell(found.words, tone=tone(found.outcome.value)),
-        Cell(" ".join(claim_notes(found))),
+        Cell(" ".join(found.notes)),
     )
     return Row(fields, found.paper)
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from dprepro.privacy.unverified import NO_LEDGER
 from dprepro.report.judge.again import Again
 from dprepro.report.judge.check import CheckReport, Stale
-from dprepro.report.judge.claims import ClaimVerdict
+from dprepro.report.judge.claims import ClaimVerdict, Outcome
 from dprepro.report.judge.held_out import column_of
 from dprepro.report.judge.omnibus import ColumnVerdict
 from dprepro.report.judge.part import LeftOut
@@ -29,15 +29,20 @@ from dprepro.report.levels import level
 from dprepro.report.read.cell import TUNED_NOTE
 from dprepro.report.read.metrics import METRICS
 from dprepro.report.write.blocks import FEW_CELLS, render_blocks
-from dprepro.report.write.claims import render_claims
 from dprepro.report.write.held_out import render_choices
 from dprepro.report.write.tables import STYLES
 from dprepro.stacked import StackedColumn
-from dprepro.terminal import Renderable, below, counted, stacked_table
+from dprepro.terminal import Renderable, below, counted, indented, stacked_table
 
 # A note is a sentence: it is not read a word a line.
 _NOTE_WIDTH = 24
 _MOST_CHANGES = 20
+_CLAIM_STYLES = {
+    Outcome.HOLDS: "green",
+    Outcome.FAILS: "red",
+    Outcome.NOT_RUN: "dim",
+    Outcome.IMPOSSIBLE: "dim",
+}
 
 
 def render_check(
@@ -301,6 +306,24 @@ def _stale(stale: Stale) -> Text:
         f"deviations file, but is {stale.cell.verdict.value}; remove the entry.",
         style="yellow",
     )
+
+
+def render_claims(claims: Sequence[ClaimVerdict]) -> Renderable:
+    """Return a block for each claim: its verdict, its words, and what both sides' cells say."""
+    return below(
+        Text("\nClaims", style="italic"), *(part for one in claims for part in _claim_block(one))
+    )
+
+
+def _claim_block(found: ClaimVerdict) -> Iterator[Renderable]:
+    claim = found.claim
+    head = Text(f"{found.words}: ", style=_CLAIM_STYLES[found.outcome])
+    head.append(f"{found.paper}, {claim.section}: ", style="not dim bold")
+    yield head.append(claim.states, style="not dim not bold")
+    sides = (("Published", found.published), ("Measured", found.measured))
+    lines = [f"{name}: {side.text}" for name, side in sides if side and side.text] + found.notes
+    if lines:
+        yield indented(Text("\n".join(lines)))
 
 
 def _stale_claim(claim: ClaimVerdict) -> Text:

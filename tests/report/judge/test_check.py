@@ -4,16 +4,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dprepro.published.claims import CellClaim, load_claims
-from dprepro.published.deviations import ClaimDeviation, Deviation, load_claim_deviations
 from dprepro.published.document import load_documents, select_documents
 from dprepro.published.hypotheses import Hypothesis, Question
+from dprepro.report.judge.cell_claims import CellClaim
 from dprepro.report.judge.check import check_documents
-from dprepro.report.judge.claims import Outcome
+from dprepro.report.judge.claims import Outcome, load_claims
+from dprepro.report.judge.deviations import ClaimDeviation, Deviation, load_claim_deviations
 from dprepro.report.judge.held_out import Judgement
 from dprepro.report.judge.omnibus import Omnibus
 from dprepro.report.judge.verdicts import Verdict
-from dprepro.report.layout.claim_words import claim_notes
 from dprepro.report.read.metrics import Margin, margins
 from dprepro.report.read.results import Results
 from tests.report.journals import cell, spread
@@ -256,7 +255,7 @@ def test_a_claim_of_unknown_cause_is_told_from_one_that_is_known():
     report = outcome(claim_deviations=[entry])
     (claim,) = [c for c in report.claims if c.claim.name == name]
     assert claim.is_unknown
-    assert claim_notes(claim)[-1].startswith("Reviewed, cause unknown: tried Evidence: README")
+    assert claim.notes[-1].startswith("Reviewed, cause unknown: tried Evidence: README")
 
 
 def judgement(p_value, method="dp-ebm-gdp-2021", dataset="adult"):

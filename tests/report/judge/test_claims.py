@@ -4,9 +4,10 @@ from decimal import Decimal
 
 import pytest
 
-from dprepro.published.claims import CellClaim, FactClaim, load_claims
 from dprepro.published.document import load_documents
-from dprepro.report.judge.claims import Outcome, judge_claims
+from dprepro.report.judge.cell_claims import CellClaim
+from dprepro.report.judge.claims import Outcome, judge_claims, load_claims
+from dprepro.report.judge.fact_claims import FactClaim
 from dprepro.report.judge.verdicts import Verdict, judge_cells
 from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import Results

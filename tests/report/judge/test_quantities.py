@@ -12,10 +12,10 @@ from dprepro.data.drawing import draw_features
 from dprepro.errors import DpreproError
 from dprepro.lazybb.calibration import Budget, one_rule_rates, topdown_rates
 from dprepro.privacy.robust import smooth_distance
-from dprepro.published.claims import load_claims
-from dprepro.published.facts import Computed
 from dprepro.published.published import PublishedCell
 from dprepro.report.judge import quantities
+from dprepro.report.judge.claims import load_claims
+from dprepro.report.judge.fact_claims import Computed
 from dprepro.report.judge.quantities import QUANTITIES, compute
 
 

@@ -1,8 +1,8 @@
 import pytest
 
 from dprepro.errors import DpreproError
-from dprepro.published.facts import SettingsOf
-from dprepro.report.judge.settings import found_params, found_values, same
+from dprepro.report.judge.fact_claims import SettingsOf, same
+from dprepro.report.judge.quantities import found_params
 
 
 def test_parameters_of_a_level_replace_those_of_the_method_and_its_defaults():
@@ -13,18 +13,16 @@ def test_parameters_of_a_level_replace_those_of_the_method_and_its_defaults():
 
 
 def test_values_come_from_the_config_its_grid_and_its_methods():
-    found = found_values(
-        SettingsOf(
-            config="lazybb-grid",
-            method="lazybb-topdown",
-            keys={"splits": 1},
-            grid={"rounds": [1]},
-            params={"splits": 1},
-        )
-    )
+    found = SettingsOf(
+        config="lazybb-grid",
+        method="lazybb-topdown",
+        keys={"splits": 1},
+        grid={"rounds": [1]},
+        params={"splits": 1},
+    ).ours()
     assert found["rounds"] == [5, 9, 15, 19, 25, 29, 35, 39, 45, 51]
     assert found["splits"] == 3
-    keys = found_values(SettingsOf(config="adult", keys={"delta": 1, "epsilons": [1]}))
+    keys = SettingsOf(config="adult", keys={"delta": 1, "epsilons": [1]}).ours()
     assert keys == {"delta": 1e-6, "epsilons": (0.5, 1, 2, 4, 8)}
 
 
@@ -72,4 +70,4 @@ def test_values_agree(stated, ours, agree):
 )
 def test_names_that_do_not_exist_are_errors(fields, message):
     with pytest.raises(DpreproError, match=message):
-        found_values(SettingsOf(**fields))
+        SettingsOf(**fields).ours()

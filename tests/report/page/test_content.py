@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from dprepro.published.deviations import Deviation
 from dprepro.published.document import Protocol, load_documents
 from dprepro.published.published import load_published
 from dprepro.report.draw.page_figures import figure_groups
 from dprepro.report.judge.check import check_documents
 from dprepro.report.judge.claims import Outcome
+from dprepro.report.judge.deviations import Deviation
 from dprepro.report.judge.held_out import Judgement
 from dprepro.report.judge.omnibus import Omnibus
 from dprepro.report.judge.verdicts import Verdict

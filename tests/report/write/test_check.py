@@ -4,10 +4,10 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from dprepro.published.deviations import Deviation
 from dprepro.published.document import load_documents
 from dprepro.report.judge.again import Again
 from dprepro.report.judge.check import CheckReport, check_documents
+from dprepro.report.judge.deviations import Deviation
 from dprepro.report.judge.held_out import Judgement
 from dprepro.report.judge.omnibus import ColumnState, ColumnVerdict, Omnibus
 from dprepro.report.judge.rerun import compare_records

@@ -3,8 +3,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from dprepro.report.write.check import render_check
-from dprepro.report.write.claims import render_claims
+from dprepro.report.write.check import render_check, render_claims
 from tests.report.claims import FAILED, NOT_RUN, REPORT, ROUNDED
 
 

@@ -8,9 +8,9 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from dprepro.errors import DpreproError, nearest
-from dprepro.published.claims import load_claims
 from dprepro.published.published import FOLDER, files_of, load_published
 from dprepro.published.schema import Names, Numbers, Selector, Strict
+from dprepro.report.judge.claims import load_claims
 from dprepro.resources import builtin, checkout
 from dprepro.yaml_model import read_model
 

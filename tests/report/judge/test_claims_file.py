@@ -5,17 +5,12 @@ import pytest
 from pydantic import ValidationError
 
 from dprepro.errors import DpreproError
-from dprepro.published.claims import (
-    AheadInMost,
-    CellClaim,
-    Claims,
-    FactClaim,
-    NoticeableUpTo,
-    half_unit,
-    load_claims,
-)
 from dprepro.published.document import load_documents
 from dprepro.published.published import FOLDER
+from dprepro.report.judge.cell_claims import AheadInMost, CellClaim, NoticeableUpTo
+from dprepro.report.judge.claim import half_unit
+from dprepro.report.judge.claims import Claims, load_claims
+from dprepro.report.judge.fact_claims import FactClaim
 
 FILE = "dp-ebm-2021/claims.yaml"
 PAPER = load_documents()["dp-ebm-2021"]

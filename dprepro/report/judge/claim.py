@@ -1,15 +1,29 @@
-"""What every claim has: its name, its place in the document, and what it states."""
+"""What every claim has, and what is found about one."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
 from pydantic import Field
 
 from dprepro.published.published import PublishedCell
 from dprepro.published.schema import Selector, Strict
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What means, cards or configs say about a claim: whether it holds, numbers, and words.
+
+    `is_rounded` says that it holds only because a stated bound counts up to half a unit of its last
+    digit.
+    """
+
+    holds: bool
+    figures: Mapping[str, float]
+    text: str
+    is_rounded: bool = False
 
 
 class Claim(Strict):
@@ -36,18 +50,6 @@ class Claim(Strict):
     def unprinted(self, paper: str) -> list[PublishedCell]:
         """Return cells that the document does not print and that must be measured for the claim."""
         return []
-
-
-class CellClaim(Claim):
-    """A claim about results: cells decide it, or measured means at the places that it names."""
-
-
-class FactClaim(Claim):
-    """A claim that no result decides: about datasets, settings, noise, or other printed numbers."""
-
-    @abstractmethod
-    def stated(self) -> dict[str, str]:
-        """Return the stated numbers by what they are, as printed."""
 
 
 def half_unit(value: Decimal) -> float:

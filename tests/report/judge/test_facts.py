@@ -4,7 +4,14 @@ from decimal import Decimal
 import pytest
 from pydantic import ValidationError
 
-from dprepro.published.facts import Computed, Figure, Repeated, Repeats, Settings, SettingsOf
+from dprepro.report.judge.fact_claims import (
+    Computed,
+    Figure,
+    Repeated,
+    Repeats,
+    Settings,
+    SettingsOf,
+)
 
 PLACE = {"name": "a-claim", "section": "section 1", "states": "A number is stated."}
 
