@@ -14,7 +14,7 @@ import pickle
 import sys
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import Any
 
@@ -23,6 +23,7 @@ from dprepro.experiment.cluster_worker import Session, end_session, packed, run_
 from dprepro.experiment.executors import (
     Call,
     CallQueue,
+    Executor,
     MachineFaultError,
     NowhereToRunError,
     Slot,
@@ -41,7 +42,7 @@ CONNECT_TRIES = 5
 _RESUME = "Finished tasks are in the journal, and the same command continues the run"
 
 
-class DaskExecutor:
+class DaskExecutor(Executor):
     """Runs calls on the workers of a Dask cluster, as many at a time as they have threads.
 
     Workers may come and go. A call whose worker is lost runs again on another one; with the third
@@ -66,9 +67,9 @@ class DaskExecutor:
         time_limit: float | None = None,
         warm_up: Callable[[], None] | None = None,
     ) -> None:
+        super().__init__()
         self._address = address
         self._session = Session(time_limit, packed(warm_up or _nothing))
-        self._queue = CallQueue()
         self._slots: dict[str, list[_DaskSlot]] = {}
         self._unfinished: set[Future[Any]] = set()
         self._problem: DpreproError | None = None
@@ -82,17 +83,12 @@ class DaskExecutor:
             raise
         threading.Thread(target=self._watch, daemon=True).start()
 
-    @property
-    def jobs(self) -> int:
-        """See `Executor.jobs`; it changes with the workers."""
-        with self._lock:
-            return sum(map(len, self._slots.values()))
+    def close(self) -> None:
+        """See `Executor.close`; the Dask workers themselves go on."""
+        wait(list(self._unfinished))  # before the slots end: a call may need another worker
+        super().close()
 
-    def submit(
-        self, fn: Callable[..., Any], /, *args: Any, affinity: Hashable = None
-    ) -> Future[Any]:
-        """See `Executor.submit`."""
-        call = Call(fn, args, affinity)
+    def _put(self, call: Call) -> None:
         with self._lock:
             if self._problem is None:
                 self._unfinished.add(call.future)
@@ -100,21 +96,6 @@ class DaskExecutor:
             else:
                 call.future.set_exception(self._problem)
         call.future.add_done_callback(self._unfinished.discard)
-        return call.future
-
-    def close(self) -> None:
-        """See `Executor.close`; the Dask workers themselves go on."""
-        wait(list(self._unfinished))  # before the slots end: a call may need another worker
-        self._queue.close()
-        self._leave()
-
-    def kill(self) -> None:
-        """See `Executor.kill`; the Dask workers themselves go on."""
-        for call in self._queue.empty():
-            call.future.cancel()
-        for slot in self._all_slots():
-            slot.kill()
-        self._leave()
 
     def _all_slots(self) -> list[_DaskSlot]:
         with self._lock:

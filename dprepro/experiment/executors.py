@@ -10,9 +10,9 @@ import signal
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from dprepro.errors import DpreproError
 
@@ -41,13 +41,16 @@ MOST_ATTEMPTS = 3
 """How often a call runs that is stopped by a fault of the machine each time."""
 
 
-class Executor(Protocol):
-    """Runs calls in other processes, each to its end once."""
+class Executor(ABC):
+    """Runs calls in other processes, each to its end once: slots take them from a queue."""
+
+    def __init__(self) -> None:
+        self._queue = CallQueue()
 
     @property
     def jobs(self) -> int:
-        """Number of calls that run at one time."""
-        ...
+        """Number of calls that run at one time; it can change with the workers."""
+        return len(self._all_slots())
 
     def submit(
         self, fn: Callable[..., Any], /, *args: Any, affinity: Hashable = None
@@ -59,15 +62,34 @@ class Executor(Protocol):
         The future holds the result, or `TimeLimitError`, or `WorkerDiedError`, or
         `MachineFaultError`, or what was raised; `DpreproError` where no worker can be had.
         """
-        ...
+        call = Call(fn, args, affinity)
+        self._put(call)
+        return call.future
 
     def close(self) -> None:
         """Wait for what was submitted, then end the workers."""
-        ...
+        self._queue.close()
+        self._leave()
 
     def kill(self) -> None:
         """End the workers now; unfinished futures are cancelled."""
-        ...
+        for call in self._queue.empty():
+            call.future.cancel()
+        for slot in self._all_slots():
+            slot.kill()
+        self._leave()
+
+    def _put(self, call: Call) -> None:
+        """Add a call to the queue."""
+        self._queue.put(call)
+
+    @abstractmethod
+    def _all_slots(self) -> Sequence[Slot]:
+        """Return what serves the queue now."""
+
+    @abstractmethod
+    def _leave(self) -> None:
+        """Wait until all slots have ended."""
 
 
 class Call:

@@ -8,7 +8,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import Any
 
@@ -16,6 +16,7 @@ from dprepro.errors import DpreproError
 from dprepro.experiment.executors import (
     Call,
     CallQueue,
+    Executor,
     MachineFaultError,
     Slot,
     TimeLimitError,
@@ -31,7 +32,7 @@ _LOOK = 0.5
 _PAUSES = (0.5, 2.0)
 
 
-class LocalExecutor:
+class LocalExecutor(Executor):
     """Worker processes on this machine, each in a loky pool of its own.
 
     A pool breaks as a whole when one of its processes dies. Pools of one confine that: a call
@@ -63,38 +64,17 @@ class LocalExecutor:
         idle_limit: float | None = None,
         processors: int | None = None,
     ) -> None:
-        self._queue = CallQueue()
+        super().__init__()
         self.time_limit, self.idle_limit, self.warm_up = time_limit, idle_limit, warm_up
         self.processors = processors or jobs
         self._slots = [_LocalSlot(self._queue, self) for _ in range(jobs)]
         for slot in self._slots:
             slot.start()
 
-    @property
-    def jobs(self) -> int:
-        """See `Executor.jobs`."""
-        return len(self._slots)
+    def _all_slots(self) -> list[_LocalSlot]:
+        return self._slots
 
-    def submit(
-        self, fn: Callable[..., Any], /, *args: Any, affinity: Hashable = None
-    ) -> Future[Any]:
-        """See `Executor.submit`."""
-        call = Call(fn, args, affinity)
-        self._queue.put(call)
-        return call.future
-
-    def close(self) -> None:
-        """See `Executor.close`."""
-        self._queue.close()
-        for slot in self._slots:
-            slot.join()
-
-    def kill(self) -> None:
-        """See `Executor.kill`."""
-        for call in self._queue.empty():
-            call.future.cancel()
-        for slot in self._slots:
-            slot.kill()
+    def _leave(self) -> None:
         for slot in self._slots:
             slot.join()
 

@@ -85,25 +85,22 @@ class ClusterHolder:
         sort: Callable[[Any], SortedRows],
         make: Callable[[MemoryColumns, Sequence[np.ndarray], list[Instruction]], Partition],
     ) -> None:
-        self._client = _client()
+        self._client = _client()  # which says so where Dask is missing
+        from dask import delayed
+
         self._whole = rows.whole
         self._instructions: list[Instruction] = []
         self._seen: dict[int, Seen] = {}
         self._held: list[_Held] = []
         self._begun: list[Any] = []
-        self._prepare(rows, Job(rows.reading, sort, make, dprepro.__version__))
+        self._job = Job(rows.reading, sort, make, dprepro.__version__)
+        part, shared = delayed(sort_part, pure=False), delayed(self._job, traverse=False)
+        self._parts = [part(X, y, shared) for X, y in rows.partitions]
         with self._closing_on_errors():
             self._hold(range(len(self._parts)))
             self.n_rows = sum(seen.n_rows for seen in self._seen.values())
             if self.n_rows < LEAST_ROWS:
                 raise ValueError(TOO_FEW_ROWS)
-
-    def _prepare(self, rows: CollectionRows[Any], job: Job) -> None:
-        from dask import delayed
-
-        self._job = job
-        sort, shared = delayed(sort_part, pure=False), delayed(job, traverse=False)
-        self._parts = [sort(X, y, shared) for X, y in rows.partitions]
 
     def answer(self, question: Any) -> Whole:
         """Return the exact answer: private.

@@ -17,7 +17,6 @@ import numpy as np
 from dprepro.errors import DpreproError
 from dprepro.rows.filling import Filled, Source, fill
 from dprepro.rows.folder import Folder, StoreError, disk_errors
-from dprepro.rows.kept import UnkeptAnswers
 from dprepro.rows.store import warn_of_lost_key
 from dprepro.rows.stored import ChunkStore
 
@@ -58,10 +57,6 @@ class EncryptedStore(ChunkStore):
             warn_of_lost_key(folder)
         store._fill(source)
         return store
-
-    def answers(self) -> UnkeptAnswers:
-        """Return none: no fit goes on with these files."""
-        return UnkeptAnswers()
 
     def read(self, name: str, chunk: int) -> np.ndarray:
         """See `ChunkStore`."""
