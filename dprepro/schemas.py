@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import TypeAdapter
 
 from dprepro.additive.record import ModelRecord
 from dprepro.config import ExperimentConfig, config_names
@@ -36,10 +36,9 @@ def config_schema() -> Schema:
     found = ExperimentConfig.model_json_schema()
     parts, properties = found["$defs"], found["properties"]
     _describe(properties, ExperimentConfig)
-    parts["MethodEntry"] = {
-        "anyOf": [{"type": "string", "minLength": 1}, _alone(parts["MethodEntry"], MethodEntry)]
-    }
-    for keys in (properties, parts["MethodEntry"]["anyOf"][1]["properties"]):
+    entry = {**parts["MethodEntry"], "description": inspect.getdoc(MethodEntry)}
+    parts["MethodEntry"] = {"anyOf": [{"type": "string", "minLength": 1}, entry]}
+    for keys in (properties, entry["properties"]):
         one = {"anyOf": [{"const": "row"}, {"type": "integer", "minimum": 1}]}
         given = {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}, {"type": "null"}]}
         keys["rows_per_unit"] = keys["rows_per_unit"] | given
@@ -59,7 +58,7 @@ def card_schema() -> Schema:
     """Return the schema of cards. A card reads every scalar as text, so numbers are texts, too."""
     found = Card.model_json_schema()
     for model in (FeatureDomain, Source, Format, Distinct, Expect):
-        found["$defs"][model.__name__]["description"] = _first(model)
+        found["$defs"][model.__name__]["description"] = inspect.getdoc(model)
     for keys in _mappings(found):
         if keys.get("type") == "string":
             keys["type"] = _SCALAR
@@ -89,31 +88,24 @@ def journal_schema() -> Schema:
         },
     }
     record["required"] = ["key", "task", "status", "metrics", "seconds", "ledger", "message"]
-    environment = {
-        "type": "object",
-        "description": "Machine, versions and settings of the run that added the next records.",
-        "properties": {},
-        "required": [],
+    environment = "Machine, versions and settings of the run that added the next records."
+    kinds = {
+        "environment": {"type": "object", "description": environment},
+        "plan": plan,
+        "record": record,
+        "end": {
+            "type": "object",
+            "description": "A run has ended. Lines that follow are of a later one.",
+        },
     }
-    end = {
-        "type": "object",
-        "description": "A run has ended. Lines that follow are of a later one.",
-        "properties": {},
-        "required": [],
-    }
-    kinds = {"environment": environment, "plan": plan, "record": record, "end": end}
     for kind, part in kinds.items():
-        part["properties"] = {"kind": {"const": kind}, **part["properties"], **_OF_EVERY_LINE}
-        part["required"] = ["kind", *part["required"]]
+        own = part.get("properties", {})
+        part["properties"] = {"kind": {"const": kind}, **own, **_OF_EVERY_LINE}
+        part["required"] = ["kind", *part.get("required", [])]
         part["additionalProperties"] = kind == "environment"
         parts[kind] = part
     found = {"oneOf": [{"$ref": f"#/$defs/{kind}"} for kind in kinds], "$defs": parts}
     return _finish(found, "One line of a journal of dprepro")
-
-
-def statement_schema() -> Schema:
-    """Return the schema of the statement of a release."""
-    return rendering.schema()
 
 
 _OF_EVERY_LINE: Schema = {
@@ -141,7 +133,7 @@ SCHEMAS: dict[str, Callable[[], Schema]] = {
     "card": card_schema,
     "journal": journal_schema,
     "model": model_schema,
-    "statement": statement_schema,
+    "statement": rendering.schema,
 }
 """By name, what makes the schema."""
 
@@ -177,10 +169,6 @@ def _fields(kind: type) -> Schema:
     return found
 
 
-def _alone(found: Schema, kind: type[BaseModel]) -> Schema:
-    return {**found, "description": inspect.getdoc(kind)}
-
-
 def _offer(keys: Schema, names: list[str]) -> Schema:
     """Make editors offer names, where any other text is allowed, too."""
     kind = {name: keys.pop(name) for name in ("type", "minLength") if name in keys}
@@ -206,10 +194,6 @@ def _said(kind: type) -> dict[str, str]:
         for name in names if line.startswith("    ") else ():
             texts.setdefault(name, []).append(line.strip())
     return {name: " ".join(lines) for name, lines in texts.items()}
-
-
-def _first(kind: type) -> str:
-    return (inspect.getdoc(kind) or "").strip()
 
 
 def _mappings(value: Any) -> Iterator[Schema]:
