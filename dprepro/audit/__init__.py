@@ -1,7 +1,9 @@
 """Empirical audits: what the outputs of a method prove about the epsilon it spends."""
 
 from dprepro.audit.auditing import audit
-from dprepro.audit.cases import (
+from dprepro.audit.one_run import OneRunResult, audit_in_one_run
+from dprepro.audit.result import AuditResult, AuditVerdict
+from dprepro.audit.subjects import (
     find_case,
     find_one_run_case,
     one_run_names,
@@ -9,8 +11,6 @@ from dprepro.audit.cases import (
     stands_for,
     subjects,
 )
-from dprepro.audit.one_run import OneRunResult, audit_in_one_run
-from dprepro.audit.result import AuditResult, AuditVerdict
 
 __all__ = [
     "AuditResult",

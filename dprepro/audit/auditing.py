@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dprepro import __version__
-from dprepro.audit.case import Case, Ceiling
-from dprepro.audit.claim import Claim, claim_of, spent_under
+from dprepro.audit.bounds import Ceiling, Claim, claim_of, spent_under
+from dprepro.audit.case import Case
 from dprepro.audit.distinguisher import Distinguisher, Rule, judge, learn, shown_by_pairs
-from dprepro.audit.kept import KeptRuns
 from dprepro.audit.result import (
     AuditResult,
     Evidence,
@@ -20,8 +19,15 @@ from dprepro.audit.result import (
     code_of,
     reasons,
 )
-from dprepro.audit.schedule import Schedule, schedule
-from dprepro.audit.trials import Advance, TrialRunner, Trials, batches
+from dprepro.audit.trials import (
+    Advance,
+    KeptRuns,
+    Schedule,
+    TrialRunner,
+    Trials,
+    batches,
+    schedule,
+)
 from dprepro.estimators.contract import ledger_of
 from dprepro.privacy.audit import CONFIDENCE, REFUTING, Guesses
 from dprepro.privacy.gdp import epsilon_of

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dprepro.audit.bounds import Ceiling
 from dprepro.audit.distinguisher import Rule
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.data.encode import ENCODINGS
@@ -19,22 +20,8 @@ from dprepro.privacy.ledger import Ledger
 
 Table = tuple[pd.DataFrame, np.ndarray]
 """X and y."""
-
-
-@dataclass(frozen=True)
-class Ceiling:
-    """The largest epsilon that a distinguisher could show, at the ledger's delta.
-
-    Attributes
-    ----------
-    epsilon
-        The figure.
-    basis
-        In words, what it follows from, and so of which distinguishers it holds.
-    """
-
-    epsilon: float
-    basis: str
+Encoded = tuple[Any, np.ndarray]
+"""X in the encoding that a method wants, and y."""
 
 
 @dataclass(frozen=True)
@@ -149,11 +136,11 @@ class MethodPair:
 
     def fit(self, present: bool, seed: int | None) -> Any:
         """Return the method, fitted to one of the tables as the runner would."""
-        encoded = self._encoded[0 if present else 1]
+        encoded = self.encoded[0 if present else 1]
         return _fit_encoded(self.setting, self.domain, encoded, seed, self.params)
 
     @cached_property
-    def _encoded(self) -> tuple[Table, Table]:
+    def encoded(self) -> tuple[Encoded, Encoded]:
         """Both tables as the method wants them: encoding takes as long as many a fit."""
         present, absent = (
             _encode(self.setting, self.domain, table) for table in (self.present, self.absent)
@@ -168,16 +155,20 @@ def fit_method(
     return _fit_encoded(setting, domain, _encode(setting, domain, table), seed, params)
 
 
-def _encode(setting: AuditSetting, domain: Domain, table: Table) -> Table:
+def _encode(setting: AuditSetting, domain: Domain, table: Table) -> Encoded:
     X, y = table
     return ENCODINGS[registry.get(setting.method).encoding](domain).transform(X), y
 
 
 def _fit_encoded(
-    setting: AuditSetting, domain: Domain, table: Table, seed: int | None, params: Mapping[str, Any]
+    setting: AuditSetting,
+    domain: Domain,
+    rows: Encoded,
+    seed: int | None,
+    params: Mapping[str, Any],
 ) -> Any:
     method = registry.get(setting.method)
-    X, y = table
+    X, y = rows
     model = method.build(
         registry.Setting(setting.task, setting.epsilon, setting.delta, domain, seed), **params
     )
@@ -192,3 +183,10 @@ def categories(
 ) -> pd.api.extensions.ExtensionArray:
     """Return a categorical column from codes."""
     return pd.Categorical.from_codes(np.asarray(codes, dtype=np.int64), pd.Index(list(names)))
+
+
+def table(x: np.ndarray, y: np.ndarray, canary: tuple[float, int] | None) -> Table:
+    """Return a table of one feature "x" with the canary's (x, y), if any, as last row."""
+    if canary is not None:
+        x, y = np.append(x, canary[0]), np.append(y, canary[1])
+    return pd.DataFrame({"x": x}), y

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from dprepro.audit.bounds import Bound
 from dprepro.privacy.audit import FORMS, Form, Guesses
-
-Bound = Callable[[Guesses, Form], np.ndarray]
-"""The lower bound that guesses prove, in either form."""
 
 _THRESHOLDS = 400
 # Beyond so many interquartile ranges, a coordinate counts by its logarithm: tails, and the few

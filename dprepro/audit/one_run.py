@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from dprepro.audit.bounds import Claim, claim_of
 from dprepro.audit.case import OneRunCase
-from dprepro.audit.claim import Claim, claim_of
 from dprepro.audit.result import Audited, AuditVerdict, audited_by, rounded
 from dprepro.privacy.audit import (
     CONFIDENCE,

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.audit.case import Case, Ceiling, OneRunCase
-from dprepro.audit.claim import Claim, claim_of, spent_under
+from dprepro.audit.bounds import Ceiling, Claim, claim_of, spent_under
+from dprepro.audit.case import Case, OneRunCase
 from dprepro.errors import DpreproError
 from dprepro.methods import registry
 from dprepro.privacy.audit import Guesses

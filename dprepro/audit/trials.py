@@ -1,10 +1,19 @@
-"""Run a case many times: in pairs to learn from, then in worlds drawn by fair coins to judge by."""
+"""The runs of an audit: how many, how long they take, made in batches, kept on disk.
+
+They come in pairs to learn from, then in worlds drawn by fair coins to judge by. How runs and risk
+are spent is settled before the first run. What was run before a kill is not run again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,9 +22,171 @@ from loky.process_executor import BrokenProcessPool
 from threadpoolctl import threadpool_limits
 
 from dprepro.audit.case import Case
-from dprepro.audit.kept import KeptRuns
 from dprepro.errors import DpreproError
 from dprepro.methods.registry import all_methods
+
+MIN_TRIALS = 40
+
+_LOOKS = ((0.1, 0.01), (1 / 3, 0.04), (1.0, 0.95))
+"""Shares of the held-out runs after which the bound is looked at, each with its share of the risk.
+
+A bound holds at one look but with the risk that is spent there. The shares add up to 1, so that all
+looks hold together with the confidence that is asked for, whichever the audit ends at (Bonferroni;
+nothing is assumed of how looks depend on each other).
+"""
+_FEWEST_FOR_LOOKS = 1000
+"""With fewer held-out runs there is one look: it would be a waste to spend risk on earlier ones."""
+
+_TRAINING, _LEAST_TRAINING = 8, 1000
+"""An eighth of the runs train, of few runs more, of very few a half."""
+
+
+class Look(NamedTuple):
+    """When the bound is looked at: after so many held-out runs, with this share of the risk."""
+
+    runs: int
+    share: float
+
+    def confidence(self, of_all: float) -> float:
+        """Return that of this look's bound, where all looks together have `of_all`."""
+        return 1 - self.share * (1 - of_all)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The runs that train, in pairs, and the looks at those held out."""
+
+    training: int
+    looks: Sequence[Look]
+
+    @property
+    def runs(self) -> int:
+        """All runs, if the audit does not end early."""
+        return self.training + self.looks[-1].runs
+
+
+def check_trials(trials: int) -> None:
+    """Raise DpreproError on fewer than `MIN_TRIALS` trials."""
+    if trials < MIN_TRIALS:
+        raise DpreproError(f"an audit needs at least {MIN_TRIALS} trials, got {trials}")
+
+
+def schedule(trials: int, learns: bool) -> Schedule:
+    """Divide the runs of an audit; `learns` says whether a distinguisher must be learnt.
+
+    Raises
+    ------
+    DpreproError
+        As `check_trials`.
+    """
+    check_trials(trials)
+    training = min(trials // 2, max(trials // _TRAINING, _LEAST_TRAINING)) if learns else 0
+    training -= training % 2
+    held_out = trials - training
+    if held_out < _FEWEST_FOR_LOOKS:
+        return Schedule(training, [Look(held_out, 1.0)])
+    return Schedule(training, [Look(round(part * held_out), share) for part, share in _LOOKS])
+
+
+# --- how long they take ---------------------------------------------------------------------------
+
+_TIMED = 5
+"""Runs of which the middle one counts: another program may take the processor for a moment."""
+
+
+def expected_seconds(cases: Iterable[tuple[Case, int]], jobs: int) -> float:
+    """Return about how long audits take, at most: so many runs of each case.
+
+    Cases that share their runs count once.
+
+    The first run of a case in either world counts once: it compiles, encodes, or looks for the
+    scale of its noise. All others are taken to last as long as some that follow. An audit that
+    refutes its guarantee ends early.
+
+    Parameters
+    ----------
+    jobs
+        Worker processes; those beyond the processors gain nothing.
+    """
+    at_once = min(jobs, os.cpu_count() or 1)
+    with threadpool_limits(1):  # as in an audit
+        # Any of those that share runs will do.
+        made = {(case.runs_of, case.task, runs): (case, runs) for case, runs in cases}
+        return sum(_seconds(case, runs, at_once) for case, runs in made.values())
+
+
+def _seconds(case: Case, runs: int, at_once: int) -> float:
+    # The seeds are any: what these runs show is thrown away.
+    first = sum(_timed(case, present, seed=0) for present in (False, True))
+    later = [_timed(case, bool(seed % 2), seed) for seed in range(_TIMED)]
+    return first + statistics.median(later) * runs / at_once
+
+
+def _timed(case: Case, present: bool, seed: int) -> float:
+    begun = time.perf_counter()
+    case.observe(case.fit(present, seed))
+    return time.perf_counter() - begun
+
+
+# --- on disk --------------------------------------------------------------------------------------
+
+
+class KeptRuns:
+    """A file of finished batches, one JSON line each; the first line says of which audit.
+
+    A line that a kill cut off is dropped, and its batch run again.
+
+    Parameters
+    ----------
+    path
+        Is made, with its folder, if it is not there.
+    facts
+        JSON-able: what the audit is of. Runs of another audit are no evidence for this one.
+
+    Raises
+    ------
+    DpreproError
+        If the file is of another audit.
+    """
+
+    def __init__(self, path: Path, facts: Mapping[str, Any]) -> None:
+        self._path = path
+        self._done: dict[tuple[str, int], tuple[np.ndarray, np.ndarray]] = {}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        whole = path.read_bytes() if path.exists() else b""
+        lines = whole[: whole.rfind(b"\n") + 1].splitlines()
+        if not lines:
+            path.write_text(json.dumps(dict(facts)) + "\n")
+            return
+        if json.loads(lines[0]) != dict(facts):
+            raise DpreproError(
+                f"{path} holds runs of an audit with other options, or of another version: repeat "
+                "the options to continue it, or delete the file to start anew"
+            )
+        for line in map(json.loads, lines[1:]):
+            self._done[line["part"], line["batch"]] = (
+                np.array(line["outputs"], dtype=np.float64),
+                np.array(line["present"], dtype=bool),
+            )
+        with path.open("r+b") as file:
+            file.truncate(whole.rfind(b"\n") + 1)
+
+    def find(self, part: str, batch: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return outputs, float64 (N, d), and worlds, bool (N,), of a batch; None if not run."""
+        return self._done.get((part, batch))
+
+    def keep(self, part: str, batch: int, present: np.ndarray, outputs: np.ndarray) -> None:
+        """Append a finished batch."""
+        line = {
+            "part": part, "batch": batch,
+            "present": present.astype(int).tolist(), "outputs": outputs.tolist(),
+        }  # fmt: skip
+        with self._path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        self._done[part, batch] = outputs, present
+
+
+# --- made in batches ------------------------------------------------------------------------------
 
 Part = Literal["training", "held-out"]
 PARTS: tuple[Part, ...] = ("training", "held-out")

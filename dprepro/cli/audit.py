@@ -101,8 +101,7 @@ def audit(
 
     Example: dprepro audit dp-ebm-sound --epsilon 1 --jobs 2 --picture audit.png
     """
-    from dprepro.audit.picture import FORMATS, check_format, write_picture
-    from dprepro.audit.render import render
+    from dprepro.audit.render import FORMATS, check_format, render, write_picture
     from dprepro.privacy.gdp import check_epsilon_delta
 
     if not 0 < epsilon < float("inf"):
@@ -226,7 +225,7 @@ def _run_many(
     from dprepro.audit import audit as run
     from dprepro.audit import find_case
     from dprepro.audit.result import UnverifiedError
-    from dprepro.audit.schedule import check_trials
+    from dprepro.audit.trials import check_trials
 
     if trials is not None:
         check_trials(trials)
@@ -284,7 +283,7 @@ def _runs_made_once(
 
 def _announce(stderr: Console, planned: Sequence[tuple[Case, int]], jobs: int) -> None:
     """Say what will be run, and about how long it takes."""
-    from dprepro.audit.duration import expected_seconds
+    from dprepro.audit.trials import expected_seconds
     from dprepro.experiment.display import duration
 
     with stderr.status("trying each case, to see how long its runs take ..."):

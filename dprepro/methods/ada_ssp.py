@@ -6,6 +6,7 @@ from dprepro.methods.registry import REPEATS_PRODUCTS, Guarantee, Made, private
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.privacy.units import Division
 
+AUDITS = "dprepro.audit.cases.ada_ssp"
 METHODS = [
     private(
         name="ada-ssp",

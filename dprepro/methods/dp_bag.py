@@ -23,6 +23,7 @@ def _method(name: str, title: str, guarantee: Guarantee, inputs: str, assumes: s
     )
 
 
+AUDITS = "dprepro.audit.cases.dp_bag"
 METHODS = [
     _method(
         "dp-bag", "DP-Bag", Guarantee.NONE, "rows",

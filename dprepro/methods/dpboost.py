@@ -76,6 +76,7 @@ def _of_code(name: str, title: str, coding: str, encoding: str) -> Method:
     )
 
 
+AUDITS = "dprepro.audit.cases.dpboost"
 METHODS = [
     _method(
         "dpboost",

@@ -65,6 +65,7 @@ _GAP = "regression: the proof has a gap, since residuals can exceed the label ra
 _PAPER = "Nori et al. 2021"
 _ON_INDICATORS = f"{_PAPER}, Algorithm 2, on one-hot categories: more features, more noise"
 
+AUDITS = "dprepro.audit.cases.ebm"
 METHODS = [
     _private(
         "dp-ebm-gdp",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dprepro.methods.registry import Guarantee, Made, not_private, private
 from dprepro.privacy.sensitivity import ZERO_OUT
 
+AUDITS = "dprepro.audit.cases.forests"
 METHODS = [
     private(
         name="dp-random-forest",

@@ -6,6 +6,7 @@ from dprepro.methods.registry import Guarantee, Made, private
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.privacy.units import Division
 
+AUDITS = "dprepro.audit.cases.gradient_descent"
 METHODS = [
     private(
         name="dp-gd-logistic",

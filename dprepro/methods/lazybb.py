@@ -55,6 +55,7 @@ def _method(
 _ONE_RULE = Made("dprepro.lazybb:OneRule")
 _NONE, _PURE, _APPROXIMATE = Guarantee.NONE, Guarantee.PURE, Guarantee.APPROXIMATE
 
+AUDITS = "dprepro.audit.cases.lazybb"
 METHODS = [
     _boosted("lazybb-1r", "LazyBB, 1-Rules", "1r", _PURE, "Theorem 7"),
     _boosted("lazybb-topdown", "LazyBB, trees", "topdown", _PURE, "Theorem 10"),

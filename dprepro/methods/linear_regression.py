@@ -9,6 +9,7 @@ from dprepro.privacy.sensitivity import REPLACE_ONE
 _REGRESSION: frozenset[TaskKind] = frozenset({"regression"})
 _OURS = "dprepro.baselines.linear_regression.estimator:"
 
+AUDITS = "dprepro.audit.cases.linear_regression"
 METHODS = [
     private(
         name="dp-linear-fair",

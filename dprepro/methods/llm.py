@@ -42,6 +42,7 @@ def _build_network(setting: Setting, **params: Any) -> Estimator:
     return Network(random_state=setting.seed, **settings)  # its `epsilon` is Adam's
 
 
+AUDITS = "dprepro.audit.cases.llm"
 METHODS = [
     private(
         name="dp-llm",

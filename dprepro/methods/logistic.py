@@ -19,6 +19,7 @@ _REFERENCE = "Chaudhuri, Monteleoni, Sarwate 2011, as in diffprivlib 0.6.6"
 _OURS = "dprepro.baselines.logistic.estimator:"
 _DEFAULTS = {"C": 1.0, "max_iter": 100}
 
+AUDITS = "dprepro.audit.cases.logistic"
 METHODS = [
     private(
         name="dp-logistic",

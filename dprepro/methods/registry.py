@@ -341,10 +341,15 @@ def _own_methods() -> Iterator[Method]:
         yield from (replace(method, code=code_of(path, helpers)) for method in methods)
 
 
-def plugin_parts(name: str) -> list[ModuleType]:
-    """Return the modules called `name` in the packages of ``$DPREPRO_METHODS`` that have one."""
+def audit_modules() -> list[ModuleType]:
+    """Return the modules of audit cases: those that modules here name, then the user's methods'.
+
+    A module here names its own as ``AUDITS``; a package of ``$DPREPRO_METHODS`` calls it
+    ``audit_case``.
+    """
     all_methods()  # loads the packages
-    return load_parts(name)
+    ours = (getattr(module, "AUDITS", None) for module in _package_modules())
+    return [*(importlib.import_module(name) for name in ours if name), *load_parts("audit_case")]
 
 
 def _package_modules() -> list[ModuleType]:

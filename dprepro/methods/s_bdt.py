@@ -34,6 +34,7 @@ def _method(
     )
 
 
+AUDITS = "dprepro.audit.cases.s_bdt"
 METHODS = [
     _method(
         "s-bdt", "S-BDT", Guarantee.NONE, True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dprepro.methods.registry import Guarantee, Made, private
 from dprepro.privacy.sensitivity import ZERO_OUT
 
+AUDITS = "dprepro.audit.cases.toy_ebm"
 METHODS = [
     private(
         name="toy-dp-ebm",

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from dprepro.audit import AuditVerdict, audit, find_case, subjects
-from dprepro.audit.cases.canaries import KINDS
+from dprepro.audit.canaries import KINDS
 from dprepro.privacy.release import GaussianUses
 
 PLUS = "dp-ebm-plus"
 
 
 def canary(kind, task="binary", method=PLUS):
-    pair = find_case(f"{method}/{kind}", task).fit.__self__
+    fit = find_case(f"{method}/{kind}", task).fit
+    pair = fit.pair if method == PLUS else fit.__self__
     (X, y), (others, labels) = pair.present, pair.absent
     return pair.domain, X.iloc[-1], y[-1], others, labels
 

@@ -8,7 +8,8 @@ import pytest
 
 from dprepro.audit import find_case, find_one_run_case, one_run_names, subjects
 from dprepro.audit.case import AuditSetting, MethodPair
-from dprepro.audit.cases.general import general_case
+from dprepro.audit.pairs import general_case
+from dprepro.audit.transcript import ExactlyOverheard
 from dprepro.data.domain import CategoricalFeature
 from dprepro.errors import DpreproError
 from dprepro.methods.registry import all_methods
@@ -29,7 +30,9 @@ def pairs():
     """All pairs, by what they are called."""
     for name, task in METHODS:
         fit = find_case(name, task).fit
-        if isinstance(fit, MethodType):  # `test_transcripts` has the pairs of others
+        if isinstance(fit, ExactlyOverheard):
+            yield f"{name}-{task}", fit.pair
+        elif isinstance(fit, MethodType):  # `test_transcripts` has the pairs of others
             yield f"{name}-{task}", fit.__self__
     for method in all_methods().values():
         if method.takes_epsilon:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import laplace
 
-from dprepro.audit.ceilings import (
+from dprepro.audit.bounds import (
     exponential_choice,
     laplace_lead,
     largest_epsilon,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dprepro.audit import find_case
-from dprepro.audit.cases.dp_ebm import NAMES
+from dprepro.audit.cases.ebm import NAMES
 from dprepro.audit.trials import run_trials
 from dprepro.ebm.queries import LeafSums
 from dprepro.exact import ExactSampler

@@ -8,7 +8,7 @@ import pytest
 
 from dprepro.audit import AuditVerdict, audit, find_case
 from dprepro.audit.case import MethodPair
-from dprepro.audit.cases.dp_ebm_plus import overheard
+from dprepro.audit.cases.ebm_plus import overheard
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.ebm_plus import algorithm, coding, curator, pairs
 from dprepro.ebm_plus.booster import Booster
@@ -37,7 +37,7 @@ def verdict(task, trials, case=None):
 
 def two_features(task, **params):
     """The same pair with a number beside the category, and two epochs."""
-    pair = find_case(NAME, task, epsilon=STRONG).fit.__self__
+    pair = find_case(NAME, task, epsilon=STRONG).fit.pair
     tables = [
         (X.assign(b=np.where(X["a"] == "many", NUMBER.upper, NUMBER.lower)), y)
         for X, y in (pair.present, pair.absent)
@@ -104,7 +104,7 @@ def test_the_evidence_is_that_of_gaussian_noise_about_all_parts(task, epsilon, r
 
 @TASKS
 def test_listening_changes_nothing(task):
-    pair = find_case(NAME, task).fit.__self__
+    pair = find_case(NAME, task).fit.pair
     heard = []
     train = MethodPair.fit
 

@@ -23,7 +23,7 @@ def test_the_outputs_hold_much_of_mu(task, trials):
 
 @pytest.mark.parametrize("task", ["binary", "regression"])
 def test_the_worlds_differ_by_one_row_inside_the_public_domain(task):
-    pair = find_case("dp-ebm-plus", task).fit.__self__
+    pair = find_case("dp-ebm-plus", task).fit.pair
     (more, _), (less, _) = pair.present, pair.absent
     assert len(more) == len(less) + 1
     assert pair.domain.is_public

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprepro.audit.adversary.ebm_plus import Adversary
-from dprepro.audit.adversary.known import Known
-from dprepro.audit.adversary.transcript import Recorder
 from dprepro.audit.case import categories
+from dprepro.audit.cases.ebm_plus import Adversary
+from dprepro.audit.evidence import Known
+from dprepro.audit.transcript import Recorder
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.ebm_plus.clipping import MAGNITUDES
 from dprepro.ebm_plus.curator import ExactAnswers

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dprepro.audit.kept import KeptRuns
+from dprepro.audit.trials import KeptRuns
 from dprepro.errors import DpreproError
 
 FACTS = {"subject": "gaussian", "trials": 100}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dprepro.audit import audit, find_case
-from dprepro.audit.picture import draw, write_picture
+from dprepro.audit.render import draw, write_picture
 from dprepro.errors import DpreproError
 
 

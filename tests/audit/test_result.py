@@ -9,8 +9,8 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from dprepro.audit import AuditVerdict, audit, find_case
+from dprepro.audit.bounds import Claim, claim_of
 from dprepro.audit.case import Ceiling
-from dprepro.audit.claim import Claim, claim_of
 from dprepro.audit.one_run import OneRunResult
 from dprepro.audit.result import reasons
 from dprepro.privacy.audit import REFUTING, Guesses, mu_lower_bound

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dprepro.audit.schedule import schedule
+from dprepro.audit.trials import schedule
 from dprepro.errors import DpreproError
 from dprepro.privacy.audit import CONFIDENCE, Guesses, epsilon_lower_bound, mu_lower_bound
 

@@ -7,8 +7,7 @@ import pytest
 
 from dprepro.audit import find_case, trials
 from dprepro.audit.case import Case
-from dprepro.audit.kept import KeptRuns
-from dprepro.audit.trials import TrialRunner, batches, run_trials
+from dprepro.audit.trials import KeptRuns, TrialRunner, batches, run_trials
 from dprepro.errors import DpreproError
 from dprepro.methods import registry
 

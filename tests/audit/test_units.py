@@ -9,7 +9,8 @@ import pytest
 
 from dprepro.audit import AuditVerdict, audit
 from dprepro.audit.case import AuditSetting, Case
-from dprepro.audit.cases import dp_ebm_plus as cases
+from dprepro.audit.cases import ebm_plus as cases
+from dprepro.audit.transcript import ExactlyOverheard
 from dprepro.methods import registry
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
@@ -29,10 +30,10 @@ def patient(task, budget, trials=2):
     frame, y = pair.present
     more = [*range(len(y)), *[len(y) - 1] * (ROWS - 1)]
     present = (pd.DataFrame(frame.iloc[more].reset_index(drop=True)), y[more])
-    overheard = cases._Overheard(**vars(replace(pair, present=present)))
+    overheard = ExactlyOverheard(replace(pair, present=present), cases._knows, cases._entry_of)
 
     def fit(is_present, seed):
-        outcome = overheard.fit(is_present, seed)
+        outcome = overheard(is_present, seed)
         outcome.ledger_.state_per_unit("patient", ROWS, STATED)
         return outcome
 

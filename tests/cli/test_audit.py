@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from dprepro import __version__
 from dprepro.audit import subjects
+from dprepro.audit.canaries import KINDS
 from dprepro.audit.case import MethodPair
-from dprepro.audit.cases.canaries import KINDS
 from dprepro.audit.trials import TrialRunner
 from dprepro.cli import app
 from dprepro.cli.audit import _chosen
@@ -180,13 +180,13 @@ def test_a_terminal_is_told_first_what_will_be_run_and_how_long_it_takes(monkeyp
     shown = io.StringIO()
     stderr = PlainConsole(file=shown, stderr=True, force_terminal=True, width=100)
     monkeypatch.setattr("dprepro.cli.audit.error_console", lambda: stderr)
-    monkeypatch.setattr("dprepro.audit.duration.expected_seconds", lambda planned, jobs: 83.0)
+    monkeypatch.setattr("dprepro.audit.trials.expected_seconds", lambda planned, jobs: 83.0)
     run("gaussian", "laplace", "--trials", "1000", "--seed", "1")
     assert "2 audits, 2,000 runs at most: about 1:23 with --jobs 1" in shown.getvalue()
 
 
 def test_a_pipe_is_told_nothing_of_times(monkeypatch):
-    monkeypatch.setattr("dprepro.audit.duration.expected_seconds", None)
+    monkeypatch.setattr("dprepro.audit.trials.expected_seconds", None)
     assert "about" not in run("gaussian", "--trials", "40", "--seed", "1")
 
 

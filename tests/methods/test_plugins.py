@@ -207,9 +207,11 @@ def test_a_broken_module_beside_the_methods_is_named(plugins):
     package = plugins() / "pack"
     package.mkdir()
     (package / "__init__.py").write_text("METHODS = []")
-    (package / "audit.py").write_text("1 / 0")
-    with pytest.raises(DpreproError, match=r"audit\.py: cannot be imported: ZeroDivisionError"):
-        registry.plugin_parts("audit")
+    (package / "audit_case.py").write_text("1 / 0")
+    with pytest.raises(
+        DpreproError, match=r"audit_case\.py: cannot be imported: ZeroDivisionError"
+    ):
+        registry.audit_modules()
 
 
 @pytest.mark.parametrize(

@@ -70,16 +70,13 @@ ALLOWED = {
     "dprepro.experiment.record": {"vars"},
     "dprepro.experiment.record_table": {"vars"},
     "dprepro.report.read.shipped": {"vars"},
-    "dprepro.audit.cases.dp_ebm_plus": {"vars"},
-    # The declared fields of a query, a release or an instruction that a listener was given.
-    "dprepro.audit.adversary.transcript": {"getattr(..., field.name)"},
     # Fields of checked YAML files, and of their errors.
     "dprepro.additive.record": {"getattr(..., name)"},
     "dprepro.data.card_parts": {"getattr(..., kind)"},
     "dprepro.data.identity": {"getattr(..., key)"},
     "dprepro.published.schema": {"getattr(..., field)", "getattr(..., field.removesuffix('s'))"},
     # A list of the modules of audits, and a function of scikit-learn's data sets: no rows are near.
-    "dprepro.audit.cases": {"getattr(..., attribute)"},
+    "dprepro.audit.subjects": {"getattr(..., attribute)"},
     "dprepro.data.sources": {"getattr(..., f'load_{source.sklearn}')"},
     # Whether NumPy is loaded, and its types by name.
     "dprepro.memory": {"sys.modules"},

@@ -7,22 +7,33 @@ allows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from dprepro.audit.case import AuditSetting, Case, Ceiling, MethodPair, Table
-from dprepro.audit.cases.general import table
-from dprepro.audit.ceilings import laplace_lead, largest_epsilon, largest_rho, two_outcomes
-from dprepro.audit.claim import Claim, claim_of
+from dprepro.audit.bounds import (
+    Ceiling,
+    Claim,
+    claim_of,
+    laplace_lead,
+    largest_epsilon,
+    largest_rho,
+    two_outcomes,
+)
+from dprepro.audit.canaries import canary_cases
+from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, table
 from dprepro.audit.distinguisher import Threshold
+from dprepro.audit.evidence import Choice, Evidence, log_chances
+from dprepro.audit.transcript import WHOLE, Event, transcript_case
 from dprepro.data.boolean import BooleanEncoder
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.lazybb.literals import Literals
+from dprepro.lazybb.queries import RuleQuery
 from dprepro.lazybb.weighing import Weighing
 from dprepro.privacy.robust import TOTAL
 from dprepro.privacy.rounds import choice_epsilon
@@ -266,7 +277,116 @@ class _Vote:
         return Literals(BooleanEncoder(_ALIKE).transform(pd.DataFrame({"x": [1.0]})).to_numpy())
 
 
+# --- all choices ----------------------------------------------------------------------------------
+
+_TOLD_ROUNDS = {"rounds": 3, "density": 0.5, "learning_rate": 0.5}
+_RULE_DOMAIN = Domain(tuple(CategoricalFeature(n, ("0", "1")) for n in "uv"), ("0", "1"))
+_RULE_ROWS = ((0, 0, 0, 5), (0, 0, 1, 5), (0, 1, 0, 5), (0, 1, 1, 4), (1, 0, 0, 5), (1, 0, 1, 5),
+              (1, 1, 0, 5), (1, 1, 1, 5))  # fmt: skip
+"""u, v, label, rows: no rule is much better than another."""
+
+
+def transcript(setting: AuditSetting) -> Case:
+    """Return five rounds of 1-Rules, and a row that has one label or the other."""
+    u, v, y = np.repeat(np.array(_RULE_ROWS)[:, :3], [row[3] for row in _RULE_ROWS], axis=0).T
+    pairs = []
+    for canary in ((0, 1), (1, 0)):
+        X = pd.DataFrame({"u": np.append(u, canary[0]), "v": np.append(v, canary[1])})
+        X = X.astype(str).astype("category")
+        columns = BooleanEncoder(_RULE_DOMAIN).transform(X).to_numpy() == 1
+        present, absent = ((X, np.append(y, label)) for label in (1, 0))
+        worlds = Booleans(columns, 2 * present[1] - 1), Booleans(columns, 2 * absent[1] - 1)
+        pair = MethodPair(setting, _RULE_DOMAIN, present, absent, _TOLD_ROUNDS)
+        pairs.append((pair, partial(_weigh, worlds=worlds)))
+    words = f"{len(y)} rows with two features, and one of one label or the other; all choices seen"
+    return transcript_case(setting, pairs, words)
+
+
+def _weigh(
+    model: Any, events: list[Event], *, worlds: tuple[Booleans, Booleans]
+) -> Sequence[Evidence]:
+    (entry,) = model.ledger_.entries
+    return choices(
+        events, worlds, _TOLD_ROUNDS["learning_rate"], _TOLD_ROUNDS["density"], entry.scale
+    )  # fmt: skip
+
+
+# --- adversary: Asadi et al. 2022, how likely each choice is with either canary -------------------
+
+RULES = "rules"
+
+
+@dataclass(frozen=True)
+class Booleans:
+    """Boolean rows and labels -1 and 1.
+
+    Attributes
+    ----------
+    columns : bool (n, d)
+    signs : int64 (n,)
+    """
+
+    columns: np.ndarray
+    signs: np.ndarray
+
+    def rules(self) -> np.ndarray:
+        """Return what every 1-Rule says of each row, (2 d + 2, n): columns, negations, 1 and -1."""
+        says = np.where(self.columns.T, 1, -1)
+        always = np.ones((1, len(self.signs)), np.int64)
+        return np.concatenate([says, -says, always, -always])
+
+
+def choices(
+    events: Sequence[Event],
+    worlds: tuple[Booleans, Booleans],
+    rate: float,
+    density: float,
+    scale: float,
+) -> list[Choice]:
+    """Return the evidence of every round's choice.
+
+    Parameters
+    ----------
+    worlds
+        The table with the canary, and the other one.
+    rate, density
+        lambda and kappa.
+    scale
+        s of P ~ exp(-error / s), by the ledger.
+    """
+    margins = [np.zeros(len(world.signs)) for world in worlds]
+    found = []
+    for event in events:
+        match event:
+            case RuleQuery(), release:
+                chosen, ratio = int(release.value), []
+            case _:
+                continue
+        for world, margin in zip(worlds, margins, strict=True):
+            rules = world.rules()
+            weights = projected(np.minimum(1.0, density * np.exp(-rate * margin)), density)
+            errors = (rules != world.signs) @ weights
+            ratio.append(float(log_chances(-errors, scale)[chosen]))
+            margin += rules[chosen] * world.signs
+        found.append(Choice(RULES, ratio[0] - ratio[1]))
+    return found
+
+
+def projected(measure: np.ndarray, density: float) -> np.ndarray:
+    """Return the smooth weights: min(cap, a m), sum 1, cap = 1 / (kappa n) (section 2.1)."""
+    cap = 1 / (density * len(measure))
+    if measure.sum() >= density * len(measure):
+        return measure / measure.sum()
+    low, high = 1.0, 1 / measure.min()
+    for _ in range(100):  # the sum of min(1, c m) rises with c: halve where it is kappa n
+        middle = (low + high) / 2
+        small = np.minimum(1.0, middle * measure).sum() < density * len(measure)
+        low, high = (middle, high) if small else (low, middle)
+    return np.minimum(1.0, high * measure) * cap
+
+
 CASES = {
+    **canary_cases("lazybb-1r"),
     "dp-one-rule": against_the_odds_of_a_rule,
     "lazybb-1r": against_the_odds,
     "lazybb-1r-approx": against_the_odds,
@@ -278,4 +398,5 @@ CASES = {
     "lazybb-topdown/splits": against_the_odds_of_splits,
     "lazybb-1r-approx/rounds": many_rounds,
     "lazybb-topdown-approx/rounds": many_rounds,
+    f"lazybb-1r/{WHOLE}": transcript,
 }

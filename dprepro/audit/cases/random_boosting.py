@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dprepro.audit.case import AuditSetting, Case, MethodPair
-from dprepro.audit.cases.general import Scores, table
+from dprepro.audit.case import AuditSetting, Case, MethodPair, table
+from dprepro.audit.pairs import Scores
 from dprepro.data.domain import Domain, NumericFeature
 
 _CROWD, _RARE = 2000, 60

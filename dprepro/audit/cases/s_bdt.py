@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,10 +10,9 @@ import numpy as np
 import pandas as pd
 
 from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, categories
+from dprepro.audit.transcript import overhear
 from dprepro.baselines.s_bdt.curator import LeafSums
 from dprepro.data.domain import CategoricalFeature, Domain
-from dprepro.privacy.query import Instruction, Release
-from dprepro.privacy.release import listening
 
 _ROWS = 20
 _CATEGORIES = ("crowd", "canary")
@@ -36,12 +36,12 @@ def own_leaf(setting: AuditSetting) -> Case:
     """
     target = ("0", "1") if setting.task == "binary" else (0.0, 1.0)
     domain = Domain((CategoricalFeature("x", _CATEGORIES),), target)
-    pair = _Overheard(setting, domain, _table(True), _table(False), _PARAMS)
+    pair = MethodPair(setting, domain, _table(True), _table(False), _PARAMS)
     return Case(
         subject=setting.method,
         task=setting.task,
         neighbours=f"{_ROWS} rows of one category, one of another or none; all sums seen",
-        fit=pair.fit,
+        fit=partial(_fit, pair),
         observe=_totals,
         trials=_TRIALS,
     )
@@ -53,30 +53,18 @@ def _table(canary: bool) -> Table:
     return pd.DataFrame({"x": categories(codes, _CATEGORIES)}), y
 
 
-class _Overheard(MethodPair):
-    """The pair, whose outcome is the total of all answers."""
+def _fit(pair: MethodPair, present: bool, seed: int | None) -> Any:
+    """Return ``ledger_`` and ``totals``, float64 (2,): of the canary's leaf over all trees.
 
-    def fit(self, present: bool, seed: int | None) -> Any:
-        """Return ``ledger_`` and ``totals``, float64 (2,): residuals and curvatures, weighted."""
-        heard = _Heard()
-        with listening(heard):
-            model = super().fit(present, seed)
-        return SimpleNamespace(ledger_=model.ledger_, totals=heard.totals)
-
-
-class _Heard:
-    """Adds up the sums of the canary's leaf over all trees."""
-
-    def __init__(self) -> None:
-        self.totals = np.zeros(2)
-
-    def asked(self, query: Any, release: Release) -> None:
-        """Add an answer about a tree."""
-        if isinstance(query, LeafSums):
-            self.totals += release.value[:, query.leaf_of[_CANARY]]
-
-    def told(self, instruction: Instruction) -> None:
-        """Ignore an instruction."""
+    Residuals and curvatures, weighted.
+    """
+    model, events = overhear(partial(pair.fit, present, seed))
+    totals = np.zeros(2)
+    for event in events:
+        match event:
+            case LeafSums(leaf_of=leaf_of), release:
+                totals += release.value[:, leaf_of[_CANARY]]
+    return SimpleNamespace(ledger_=model.ledger_, totals=totals)
 
 
 def _totals(outcome: Any) -> np.ndarray:

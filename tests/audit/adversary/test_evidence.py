@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dprepro.audit.adversary.evidence import (
+from dprepro.audit.evidence import (
     Answer,
     Choice,
     bare,

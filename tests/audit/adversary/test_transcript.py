@@ -1,32 +1,31 @@
-"""What is heard of a fit arrives as plain facts: nothing of a method's own classes is in it."""
+"""What is heard of a fit is kept as it was when it left the fit, in its order."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from dprepro.audit.adversary.transcript import Recorder
-from dprepro.privacy.query import Instruction
+from dprepro.audit.transcript import Recorder
+from dprepro.privacy.query import Instruction, Query, Release
 
 
 @dataclass(frozen=True)
-class Part:
-    feature: int
-    numbers: np.ndarray
+class Asked(Query):
+    enforced = 1.0
 
 
 @dataclass(frozen=True)
 class Told(Instruction):
     name: str
-    first: Part
-    parts: tuple[Part, ...]
 
 
-def test_fields_of_fields_are_facts_too():
-    recorder, numbers = Recorder(), np.arange(3)
-    recorder.told(Told("all", Part(0, numbers), (Part(1, numbers), Part(2, numbers))))
-    (event,) = recorder.events
-    assert event.kind == "Told"
-    assert event.value is None
-    assert event.facts["name"] == "all"
-    assert event.facts["first"] == {"feature": 0, "numbers": numbers}
-    assert event.facts["parts"] == [{"feature": k, "numbers": numbers} for k in (1, 2)]
+def test_answers_and_instructions_are_kept_in_order_whatever_becomes_of_the_arrays():
+    recorder, value, query = Recorder(), np.arange(3), Asked(1.0, 1.0)
+    recorder.told(Told("before"))
+    recorder.asked(query, Release(value, 2.0))
+    value[:] = 7
+    before, (asked, release) = recorder.events
+    assert before == Told("before")
+    assert asked is query
+    assert release.scale == 2.0
+    assert release.value.dtype == np.float64
+    assert release.value.tolist() == [0.0, 1.0, 2.0]

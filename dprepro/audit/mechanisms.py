@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.audit.case import Case, Ceiling, OneRunCase
-from dprepro.audit.ceilings import exponential_choice, largest_epsilon, two_outcomes
+from dprepro.audit.bounds import Ceiling, exponential_choice, largest_epsilon, two_outcomes
+from dprepro.audit.case import Case, OneRunCase
 from dprepro.audit.distinguisher import Threshold
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger

@@ -1,8 +1,7 @@
 """Canaries everywhere: rows of every kind that a method treats in a way of its own.
 
 A missing value, a category that no other row has, one of 300 categories, a number at bounds that
-are far away, values beyond the bounds, and a row of the label that hardly any row has. DP-EBM+ is
-seen by all its noisy answers; other methods by the scores of the canary's values and the crowd's.
+are far away, values beyond the bounds, and a row of the label that hardly any row has.
 """
 
 from __future__ import annotations
@@ -17,15 +16,10 @@ import numpy as np
 import pandas as pd
 
 from dprepro.audit.case import AuditSetting, Case, MethodPair, Table
-from dprepro.audit.cases.dp_ebm_plus import overheard
+from dprepro.audit.pairs import scores_of
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.data.encode import ENCODINGS
-from dprepro.estimators.contract import Estimator, finest_outputs
 from dprepro.methods import registry
 from dprepro.privacy.sensitivity import REPLACE_ONE
-
-_METHODS = ("dp-ebm-sound", "dpboost-sound", "lazybb-1r", "dp-llm")
-_OVERHEARD = "dp-ebm-plus"
 
 _ROWS = 300
 _FEW = 3
@@ -33,7 +27,6 @@ _MANY = 300
 _FAR = 1e12
 _RANGE = (0.0, 1.0)
 _TRIALS = 400
-_ANSWER_TRIALS = 500
 
 
 @dataclass(frozen=True)
@@ -113,14 +106,19 @@ KINDS = {
 }
 
 
-def _pair(kind: _Kind, setting: AuditSetting, params: dict[str, Any]) -> MethodPair:
+def canary_pair(setting: AuditSetting, name: str, params: dict[str, Any]) -> tuple[MethodPair, str]:
+    """Return the pair of a kind, and what it is in words."""
+    kind = KINDS[name]
     crowd, (row, target) = kind.crowd(setting.task), kind.row(setting.task, 1)
     absent = crowd
-    if registry.get(setting.method).adjacency == REPLACE_ONE:
+    replaced = registry.get(setting.method).adjacency == REPLACE_ONE
+    if replaced:
         # Its place is taken by a row like the crowd's, with the other label.
         absent = _joined(crowd, (crowd[0].iloc[:1], np.array([0])))
     present = _joined(crowd, (row, target))
-    return MethodPair(setting, kind.domain(setting.task), present, absent, params)
+    pair = MethodPair(setting, kind.domain(setting.task), present, absent, params)
+    words = f"{_ROWS} rows, and one {kind.words}, or {'one like them' if replaced else 'none'}"
+    return pair, words
 
 
 def _joined(crowd: Table, row: Table) -> Table:
@@ -128,45 +126,19 @@ def _joined(crowd: Table, row: Table) -> Table:
     return pd.concat([X, last], ignore_index=True), np.append(y, target.astype(y.dtype))
 
 
-def _words(kind: _Kind, pair: MethodPair) -> str:
-    replaced = len(pair.present[1]) == len(pair.absent[1])
-    return f"{_ROWS} rows, and one {kind.words}, or {'one like them' if replaced else 'none'}"
+def canary_cases(method: str) -> dict[str, Callable[[AuditSetting], Case]]:
+    """Return a case of every kind, seen by the scores of the canary's values and the crowd's."""
+    return {f"{method}/{name}": partial(_seen_by_scores, name=name) for name in KINDS}
 
 
 def _seen_by_scores(setting: AuditSetting, name: str) -> Case:
-    kind = KINDS[name]
-    pair = _pair(kind, setting, {})
+    pair, words = canary_pair(setting, name, {})
     probe = pd.concat([pair.present[0].iloc[-1:], pair.present[0].iloc[:1]], ignore_index=True)
     return Case(
         subject=f"{setting.method}/{name}",
         task=setting.task,
-        neighbours=_words(kind, pair),
+        neighbours=words,
         fit=pair.fit,
-        observe=_RowScores(setting.method, pair.domain, probe),
+        observe=partial(scores_of, setting.method, pair.domain, probe),
         trials=_TRIALS,
     )
-
-
-def _seen_by_answers(setting: AuditSetting, name: str) -> Case:
-    kind = KINDS[name]
-    pair = _pair(kind, setting, {"n_epochs": 2})
-    return overheard(pair, name, _words(kind, pair), _ANSWER_TRIALS)
-
-
-@dataclass(frozen=True)
-class _RowScores:
-    """Observes a model's scores of some rows, float64 (rows * columns,)."""
-
-    method: str
-    domain: Domain
-    rows: pd.DataFrame
-
-    def __call__(self, model: Estimator) -> np.ndarray:
-        encoded = ENCODINGS[registry.get(self.method).encoding](self.domain).transform(self.rows)
-        return np.asarray(finest_outputs(model, encoded), dtype=np.float64).ravel()
-
-
-CASES: dict[str, Callable[[AuditSetting], Case]] = {
-    **{f"{m}/{name}": partial(_seen_by_scores, name=name) for m in _METHODS for name in KINDS},
-    **{f"{_OVERHEARD}/{name}": partial(_seen_by_answers, name=name) for name in KINDS},
-}

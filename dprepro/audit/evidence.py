@@ -2,6 +2,10 @@
 
 An answer is an exact value plus noise. Without the row the noise would be `noise`, with it
 `noise - part`, both in units of the standard deviation (or Laplace scale) that the ledger states.
+
+An adversary knows all rows but one, and works out each answer by the papers' formulas. It shares no
+code with what it audits: of a method it knows what can be asked and told, this module, and NumPy. A
+fault in a kernel, a loss or a curator is not repeated there.
 """
 
 from __future__ import annotations
@@ -111,6 +115,42 @@ class Choice:
 
 
 Evidence = Answer | Choice | Unexplained
+
+
+@dataclass(frozen=True)
+class Known:
+    """Rows in public cells, with the canary apart from all others.
+
+    Attributes
+    ----------
+    cells : int64 (groups, features)
+        The cell of each feature that the rows of a group lie in.
+    targets : float64 (groups,)
+        Labels 0 and 1, or targets from -1/2 to 1/2 in units of their public range.
+    counts : int64 (groups,)
+        How many rows are in each group.
+    canary : int64 (features,)
+        The canary's cells.
+    target
+        The canary's.
+    """
+
+    cells: np.ndarray
+    targets: np.ndarray
+    counts: np.ndarray
+    canary: np.ndarray
+    target: float
+
+    @property
+    def alone(self) -> tuple[int, float]:
+        """The canary's cell of the first feature, and how many other rows are in it."""
+        cell = int(self.canary[0])
+        return cell, float(self.counts[self.cells[:, 0] == cell].sum())
+
+
+def sigmoid(scores: np.ndarray | float) -> np.ndarray:
+    """Return 1 / (1 + e^-F)."""
+    return np.asarray(1 / (1 + np.exp(-np.asarray(scores, dtype=np.float64))))
 
 
 def log_chances(utilities: np.ndarray, scale: float) -> np.ndarray:

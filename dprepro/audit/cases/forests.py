@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.audit.case import AuditSetting, Case, Ceiling, MethodPair
-from dprepro.audit.cases.general import Scores, table
-from dprepro.audit.ceilings import largest_epsilon, permute_and_flip
+from dprepro.audit.bounds import Ceiling, largest_epsilon, permute_and_flip
+from dprepro.audit.case import AuditSetting, Case, MethodPair, table
+from dprepro.audit.pairs import Scores
 from dprepro.data.domain import Domain, NumericFeature
 
 _ROWS_A_LABEL = 5
