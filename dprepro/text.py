@@ -12,7 +12,7 @@ import io
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 # What no XML document may hold. Journals can.
@@ -81,6 +81,17 @@ def markdown(text: str) -> str:
     """Return `text` so that Markdown shows it as it is, in one line, in tables and lists, too."""
     line = _OF_MARKDOWN.sub(r"\\\1", one_line(text))
     return _BEGINS_BLOCK.sub(r"\1\\\2", line)
+
+
+def markdown_table(
+    heads: Sequence[str], rows: Iterable[Iterable[str]], numbers: Collection[str] = ()
+) -> str:
+    """Return a table of Markdown, in lines of fields that are Markdown already.
+
+    The fields below the heads in `numbers` are set to the right.
+    """
+    rules = ["---:" if head in numbers else "---" for head in heads]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rules, *rows))
 
 
 def latex(text: str) -> str:

@@ -21,10 +21,9 @@ from dprepro.cli.patience import Waiting
 from dprepro.errors import DpreproError
 
 if TYPE_CHECKING:
-    from dprepro.report.judge.again import Again
     from dprepro.report.judge.check import CheckReport
     from dprepro.report.judge.part import LeftOut
-    from dprepro.report.judge.rerun import RerunReport
+    from dprepro.report.judge.rerun import Again, RerunReport
     from dprepro.report.read.results import Results
 
 # What --fast runs again: a config whose tasks are among those of the full configs.
@@ -186,8 +185,8 @@ def _again(
     found: Results, report: CheckReport, folder: Path, data_dir: Path | None, jobs: int | None
 ) -> Again:
     """Compare with what was recorded, and with a few tasks that are run again."""
-    from dprepro.report.judge.again import Again
     from dprepro.report.judge.recorded import NAME, changes, read_recorded
+    from dprepro.report.judge.rerun import Again
 
     path = folder / NAME
     changed = changes(read_recorded(path), _rows(found, report)) if path.exists() else None

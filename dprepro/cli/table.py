@@ -175,8 +175,7 @@ def _laid_out(
 
 
 def _write(tables: list[ResultTable], style: Style, format: TableFormat) -> None:
-    from dprepro.report.write.latex import latex_tables
-    from dprepro.report.write.markdown import markdown_tables
+    from dprepro.report.write.paper_tables import latex_tables, markdown_tables
     from dprepro.report.write.rows import csv_tables, json_tables
     from dprepro.report.write.tables import rich_tables
     from dprepro.terminal import console

@@ -8,14 +8,17 @@ from pathlib import Path
 from dprepro.cli.journals import read
 from dprepro.published.document import select_documents
 from dprepro.published.hypotheses import load_held_out, load_hypotheses
-from dprepro.report.judge.check import check_documents
+from dprepro.report.judge.check import CheckReport, check_documents
 from dprepro.report.judge.deviations import load_deviations
 from dprepro.report.judge.forensics import Column, columns_of
 from dprepro.report.judge.held_out import judge_held_out
+from dprepro.report.judge.verdicts import Verdict
+from dprepro.report.layout.words import choice_rows
 from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import Results, read_results
 from dprepro.report.write.forensics import markdown_columns
-from dprepro.report.write.held_out import markdown_choices, markdown_held_out
+from dprepro.report.write.held_out import markdown_held_out
+from dprepro.text import markdown_table
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "evidence" / "forensics.md"
@@ -35,8 +38,20 @@ def tables(method: str, results: Path = ROOT / "results") -> str:
         return markdown_held_out(found)
     if method == CHOICES:
         report = check_documents(documents, read(results), load_deviations(), margins())
-        return markdown_choices(report)
+        return choices(report)
     return markdown_columns([c for c in _columns(results) if c.question.method == method])
+
+
+def choices(report: CheckReport) -> str:
+    """Return the verdicts of each document, on columns that were chosen and on others apart."""
+    rows = choice_rows(report)
+    verdicts = [verdict for verdict in Verdict if any(counts[verdict] for *_, counts in rows)]
+    numbers = ["Cells", *(verdict.value for verdict in verdicts)]
+    lines = (
+        [paper, settings, f"{sum(counts.values())}", *(f"{counts[v]}" for v in verdicts)]
+        for paper, settings, counts in rows
+    )
+    return markdown_table(["Document", "Settings", *numbers], lines, numbers) + "\n"
 
 
 @cache  # reading all journals takes seconds

@@ -16,7 +16,7 @@ from dprepro.report.layout.words import Style, number, words
 from dprepro.report.levels import level
 from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import JournalPlan, read_results
-from dprepro.report.write.latex import latex_tables
+from dprepro.report.write.paper_tables import latex_tables
 from dprepro.report.write.rows import csv_tables, json_tables
 from tests.report.journals import records, spread, write
 

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from dprepro.published.published import PublishedCell
 from dprepro.published.schema import Names, Numbers, Selector, Strict
 from dprepro.report.judge.claim import Claim, Finding, half_unit
-from dprepro.report.judge.rounding import score_difference
+from dprepro.report.judge.statistics import score_difference
 from dprepro.report.levels import level
 from dprepro.report.read.metrics import METRICS, Margin
 

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dprepro.report.judge.pairing import Pair, pair_results
-from dprepro.report.judge.rounding import ROUNDING, score_difference
-from dprepro.report.judge.statistics import LEVEL
+from dprepro.report.judge.statistics import LEVEL, ROUNDING, score_difference
 from dprepro.report.read.results import Results
 
 _CONFIDENCE = 0.95

@@ -10,7 +10,7 @@ from enum import Enum
 import numpy as np
 
 from dprepro.published.document import Document
-from dprepro.report.judge.rounding import score_difference
+from dprepro.report.judge.statistics import score_difference
 from dprepro.report.judge.verdicts import CellVerdict, Verdict, shared_level
 
 # A smaller p-value would have no logarithm.

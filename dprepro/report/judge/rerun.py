@@ -57,6 +57,31 @@ class RerunReport:
         return self.matched > 0 and not self.mismatches and not self.missing
 
 
+@dataclass(frozen=True)
+class Again:
+    """What `dprepro check --fast` finds: tasks run again, recorded cells, stale explanations.
+
+    Attributes
+    ----------
+    rerun
+        Of a few tasks that were run again with the journals.
+    changed
+        What differs from the recorded cells and verdicts, a line a cell; None where none are
+        recorded.
+    stale
+        How many entries of the deviations file no longer apply.
+    """
+
+    rerun: RerunReport
+    changed: Sequence[str] | None
+    stale: int
+
+    @property
+    def passes(self) -> bool:
+        """Whether nothing differs and no entry is stale."""
+        return self.rerun.passes and not self.changed and not self.stale
+
+
 def compare_records(fresh: Iterable[Record], committed: Iterable[Record]) -> RerunReport:
     """Compare metrics by task key, each within the tolerance of its method (`tolerance_of`).
 

@@ -17,7 +17,7 @@ from dprepro.config import ExperimentConfig
 from dprepro.config_keys import MethodEntry
 from dprepro.errors import DpreproError
 from dprepro.experiment.naming import names_in_config
-from dprepro.report.judge.rounding import score_difference
+from dprepro.report.judge.statistics import score_difference
 from dprepro.report.levels import level_in_words
 from dprepro.report.read.metrics import find_metric
 from dprepro.report.read.results import ResultCell, Results

@@ -8,17 +8,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.text import Text
 
 from dprepro.privacy.unverified import NO_LEDGER
-from dprepro.report.judge.again import Again
+from dprepro.published.hypotheses import load_hypotheses
 from dprepro.report.judge.check import CheckReport, Stale
 from dprepro.report.judge.claims import ClaimVerdict, Outcome
 from dprepro.report.judge.held_out import column_of
 from dprepro.report.judge.omnibus import ColumnVerdict
 from dprepro.report.judge.part import LeftOut
-from dprepro.report.judge.rerun import RerunReport
+from dprepro.report.judge.rerun import Again, RerunReport
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.layout.words import (
     FIGURES,
     causes_in_words,
+    chosen_in_words,
     judged_in_words,
     p_in_words,
     together_in_words,
@@ -28,15 +29,20 @@ from dprepro.report.layout.words import (
 from dprepro.report.levels import level
 from dprepro.report.read.cell import TUNED_NOTE
 from dprepro.report.read.metrics import METRICS
-from dprepro.report.write.blocks import FEW_CELLS, render_blocks
 from dprepro.report.write.held_out import render_choices
 from dprepro.report.write.tables import STYLES
 from dprepro.stacked import StackedColumn
 from dprepro.terminal import Renderable, below, counted, indented, stacked_table
+from dprepro.text import shell
 
 # A note is a sentence: it is not read a word a line.
 _NOTE_WIDTH = 24
 _MOST_CHANGES = 20
+_FEW_CELLS = 12
+"""As many verdicts fit a few screens, a block each; more stand in tables."""
+
+_NAMES = {"n": "Splits, theirs"}
+_WIDTH = max(map(len, (*FIGURES, *_NAMES.values())))
 _CLAIM_STYLES = {
     Outcome.HOLDS: "green",
     Outcome.FAILS: "red",
@@ -53,8 +59,8 @@ def render_check(
     Outcome and counts stand first, and again at the end, where a terminal stops. Of a part of a
     check, few cells are shown one by one, and what was left out is counted.
     """
-    if left_out is not None and len(report.verdicts) <= FEW_CELLS:
-        blocks = render_blocks(report)
+    if left_out is not None and len(report.verdicts) <= _FEW_CELLS:
+        blocks = _blocks(report)
         claims = [render_claims(report.claims)] if report.claims else []
         ends = [*_notes(report), *_summary(report, require_all, left_out)]
         return below(blocks, *claims, *ends)
@@ -306,6 +312,41 @@ def _stale(stale: Stale) -> Text:
         f"deviations file, but is {stale.cell.verdict.value}; remove the entry.",
         style="yellow",
     )
+
+
+def _blocks(report: CheckReport) -> Renderable:
+    """Return a block for each verdict: printed and measured number, z, interval, cause."""
+    return below(*(part for cell in report.verdicts for part in _block(cell, report)))
+
+
+def _block(cell: CellVerdict, report: CheckReport) -> Iterator[Renderable]:
+    printed = cell.published
+    head = Text(f"{cell.verdict.value}: ", style=STYLES[cell.verdict])
+    place = f"{printed.dataset}, {printed.method}, ε {level(printed.epsilon)}, {printed.metric}"
+    yield head.append(f"{place} ({printed.paper}, Table {printed.table})", style="not dim bold")
+    figures = {_NAMES.get(k, k): value for k, value in verdict_figures(cell).items() if value}
+    lines = [f"{name:<{_WIDTH}}  {value}" for name, value in figures.items()]
+    lines += [f"{'Note':<{_WIDTH}}  {cell.remark}"] if cell.remark else []
+    if cell.verdict.is_deviation:
+        what = "Reviewed" if cell.is_unknown else "Cause"
+        lines.append(f"{what:<{_WIDTH}}  {cell.explanation or 'not reviewed yet'}")
+    elif cell.explanation:
+        lines.append(f"{'Differs':<{_WIDTH}}  {cell.explanation}")
+    if chosen := chosen_in_words(column_of(printed), report):
+        lines.append(f"{'Chosen':<{_WIDTH}}  {chosen}")
+    if _is_asked(cell):
+        lines.append(
+            f"{'Settings':<{_WIDTH}}  dprepro forensics "
+            + shell("--dataset", printed.dataset, "--method", printed.method)
+        )
+    yield indented(Text("\n".join(lines)))
+
+
+def _is_asked(cell: CellVerdict) -> bool:
+    """Whether hypotheses about the column of a cell were tested."""
+    printed = cell.published
+    place = printed.paper, printed.table, printed.dataset, printed.method
+    return any(question.asks_about(*place) for question in load_hypotheses())
 
 
 def render_claims(claims: Sequence[ClaimVerdict]) -> Renderable:

@@ -13,7 +13,7 @@ from dprepro.report.judge.forensics import Column, Distance, Trial
 from dprepro.report.levels import level
 from dprepro.stacked import StackedColumn
 from dprepro.terminal import BareTable, Renderable, below, indented, stacked_table
-from dprepro.text import markdown
+from dprepro.text import markdown, markdown_table
 
 _SUM = "sum of z^2"
 
@@ -76,11 +76,9 @@ def markdown_columns(columns: Iterable[Column]) -> str:
 
 def _markdown(column: Column) -> str:
     heads = ["hypothesis", *_heads(column)]
-    rules = ["---", *("---:" for _ in heads[1:])]
-    trials = ([markdown(_name(trial)), *_figures(trial)] for trial in column.trials)
-    rows = [map(markdown, heads), rules, *trials]
-    lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"### {markdown(_heading(column))}\n\n{lines}\n"
+    rows = ([markdown(_name(trial)), *_figures(trial)] for trial in column.trials)
+    table = markdown_table(list(map(markdown, heads)), rows, list(map(markdown, heads[1:])))
+    return f"### {markdown(_heading(column))}\n\n{table}\n"
 
 
 def json_columns(columns: Iterable[Column]) -> list[dict[str, Any]]:

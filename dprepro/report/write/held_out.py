@@ -13,7 +13,7 @@ from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.layout.words import CHOSEN, choice_rows, outcome_in_words, p_in_words
 from dprepro.stacked import StackedColumn
 from dprepro.terminal import Renderable, below, indented, stacked_table
-from dprepro.text import markdown
+from dprepro.text import markdown, markdown_table
 
 _HELD_OUT = "Chosen on other cells, judged once"
 _OTHER_SPLITS = "The settings of the column, on splits of another seed"
@@ -43,21 +43,6 @@ def render_choices(report: CheckReport) -> Renderable:
         stacked_table("Cells by whether their settings were chosen", columns, 2, is_tight=True),
         Text(f"{CHOSEN}: settings or rows were chosen by looking at printed numbers.", style="dim"),
     )
-
-
-def markdown_choices(report: CheckReport) -> str:
-    """Return the table of `render_choices` in Markdown."""
-    rows = choice_rows(report)
-    verdicts = [verdict for verdict in Verdict if any(counts[verdict] for *_, counts in rows)]
-    lines = [
-        ["Document", "Settings", "Cells", *(verdict.value for verdict in verdicts)],
-        ["---", "---", *["---:"] * (len(verdicts) + 1)],
-        *(
-            [paper, settings, f"{sum(counts.values())}", *(f"{counts[v]}" for v in verdicts)]
-            for paper, settings, counts in rows
-        ),
-    ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
 def render_held_out(judgements: Sequence[Judgement]) -> Renderable:
@@ -128,10 +113,10 @@ def _markdown(title: str, judgements: Sequence[Judgement]) -> str:
     if judgements[0].chosen_on:
         for row, found in zip(rows, judgements, strict=True):
             row["Setting"] = f"{found.setting} ({_chosen(found)})"
-    heads = [markdown(head) for head in rows[0]]
-    rules = ["---" if head in _NAMES else "---:" for head in rows[0]]
-    lines = [heads, rules, *([markdown(field) for field in row.values()] for row in rows)]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    fields = ([markdown(field) for field in row.values()] for row in rows)
+    heads = {head: markdown(head) for head in rows[0]}
+    numbers = [shown for head, shown in heads.items() if head not in _NAMES]
+    table = markdown_table(list(heads.values()), fields, numbers)
     return f"### {title}\n\n{table}\n"
 
 

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from dprepro.report.judge.again import Again
 from dprepro.report.judge.check import CheckReport
 from dprepro.report.judge.claims import ClaimVerdict
 from dprepro.report.judge.held_out import Place, column_of
 from dprepro.report.judge.omnibus import Omnibus
 from dprepro.report.judge.recorded import COLUMNS, in_text
-from dprepro.report.judge.rerun import RerunReport
+from dprepro.report.judge.rerun import Again, RerunReport
 from dprepro.report.judge.verdicts import CellVerdict
 from dprepro.report.layout.view import Entry, Group, ResultTable
 from dprepro.report.layout.words import Style, choice_rows

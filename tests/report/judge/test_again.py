@@ -1,7 +1,6 @@
 import pytest
 
-from dprepro.report.judge.again import Again
-from dprepro.report.judge.rerun import RerunReport
+from dprepro.report.judge.rerun import Again, RerunReport
 
 ALIKE = RerunReport(2, [], [], 0.0, {})
 NOTHING = RerunReport(0, [], [], 0.0, {})

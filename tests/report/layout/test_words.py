@@ -26,7 +26,7 @@ from dprepro.report.layout.words import (
     words,
 )
 from dprepro.report.levels import level
-from dprepro.report.write.markdown import markdown_tables
+from dprepro.report.write.paper_tables import markdown_tables
 from tests.report.samples import COMPARE, PLAIN, SPENT, measured, tables
 
 PRINTED = PublishedCell("p", "2", "adult", "m", 1.0, "auc", 0.88, 0.014, decimals=2, std_decimals=3)

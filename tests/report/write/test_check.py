@@ -5,12 +5,11 @@ import pytest
 from rich.console import Console
 
 from dprepro.published.document import load_documents
-from dprepro.report.judge.again import Again
 from dprepro.report.judge.check import CheckReport, check_documents
 from dprepro.report.judge.deviations import Deviation
 from dprepro.report.judge.held_out import Judgement
 from dprepro.report.judge.omnibus import ColumnState, ColumnVerdict, Omnibus
-from dprepro.report.judge.rerun import compare_records
+from dprepro.report.judge.rerun import Again, compare_records
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import Results

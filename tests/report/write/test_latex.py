@@ -9,7 +9,7 @@ from dprepro.published.document import load_documents
 from dprepro.report.layout.tables import build_tables
 from dprepro.report.layout.words import Style
 from dprepro.report.read.results import ResultCell, Results
-from dprepro.report.write.latex import latex_tables
+from dprepro.report.write.paper_tables import latex_tables
 from dprepro.text import latex as escaped
 from tests.report import latex
 from tests.report.journals import SPLITS, cell, spread, task

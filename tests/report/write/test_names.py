@@ -27,9 +27,8 @@ from dprepro.release.codebook import Codebook, Entry
 from dprepro.release.columns import read_columns
 from dprepro.release.new_card import new_card, scalar
 from dprepro.report.layout.words import Style
-from dprepro.report.write.latex import latex_tables
 from dprepro.report.write.ledgers import ledger_in_full
-from dprepro.report.write.markdown import markdown_tables
+from dprepro.report.write.paper_tables import latex_tables, markdown_tables
 from dprepro.report.write.rows import csv_tables, json_tables
 from dprepro.report.write.tables import rich_tables
 from dprepro.terminal import BareTable, PlainConsole, aligned_list, below

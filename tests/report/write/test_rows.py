@@ -6,10 +6,9 @@ import pandas as pd
 import pytest
 
 from dprepro.published.document import load_documents
-from dprepro.report.judge.again import Again
 from dprepro.report.judge.check import check_documents
 from dprepro.report.judge.recorded import COLUMNS
-from dprepro.report.judge.rerun import compare_records
+from dprepro.report.judge.rerun import Again, compare_records
 from dprepro.report.layout.tables import build_tables
 from dprepro.report.read.metrics import margins
 from dprepro.report.read.results import Results

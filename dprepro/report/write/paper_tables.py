@@ -1,4 +1,4 @@
-"""Tables of results in LaTeX (package booktabs)."""
+"""Tables of results for papers and pages: in Markdown, and in LaTeX (package booktabs)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.layout.view import ResultTable
 from dprepro.report.layout.words import Style, Words, column_headings, heading, legend, words
 from dprepro.report.levels import level
-from dprepro.text import latex, one_line
+from dprepro.text import latex, markdown, markdown_table, one_line
 
 _LATEX_SYMBOLS = {
     Verdict.EQUIVALENT: r"$\approx$",
@@ -19,6 +19,31 @@ _LATEX_SYMBOLS = {
     Verdict.NOT_RUN: r"$\cdot$",
     Verdict.IMPOSSIBLE: r"$\times$",
 }
+
+
+def markdown_tables(tables: Sequence[ResultTable], style: Style) -> str:
+    """Return the tables in Markdown, each below a heading, and the legend."""
+    parts = []
+    for table in tables:
+        rows = [
+            [
+                markdown(group.title),
+                level(row[0].epsilon),
+                *(_markdown_entry(words(e, group, table.metric.name, style)) for e in row),
+            ]
+            for group in table.groups
+            for row in group.rows
+        ]
+        heads = list(map(markdown, column_headings(table)))
+        parts.append(f"### {markdown(heading(table))}\n\n{markdown_table(heads, rows)}")
+    notes = "\n".join(f"- {markdown(line)}" for line in legend(tables, style))
+    return "\n\n".join([*parts, notes])
+
+
+def _markdown_entry(entry: Words) -> str:
+    measured = f"**{entry.measured}**" if entry.is_best else entry.measured
+    beside = f"({entry.published}, {entry.verdict.value})" if entry.verdict else ""
+    return " ".join(part for part in (measured, markdown(entry.mark), beside) if part) or "—"
 
 
 def latex_tables(tables: Sequence[ResultTable], style: Style) -> str:

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from dprepro.report.judge.rounding import score_difference
+from dprepro.report.judge.statistics import score_difference
 
 
 @pytest.mark.parametrize("score", [0.9, 1e-9, 60_000.0, -3.0])
