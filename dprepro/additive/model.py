@@ -9,8 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dprepro.additive.bins import FeatureBins
@@ -18,13 +17,13 @@ from dprepro.additive.intervals import ResidualSizes, sizes_of
 from dprepro.additive.pairs import PairTerm, pair_name
 from dprepro.additive.shapes import shapes_of
 from dprepro.additive.units import Powers, on_grid
-from dprepro.estimators.inputs import read_frame
+from dprepro.estimators.base import BinaryModel, FrameModel
 
 if TYPE_CHECKING:
     from dprepro.additive.editing import Edit
 
 
-class AdditiveModel(BaseEstimator):
+class AdditiveModel(FrameModel):
     """An additive model g(E[y]) = intercept + f_1(x_1) + ... + f_K(x_K) with binned features.
 
     It may also have functions of pairs of features, which are added, too.
@@ -79,8 +78,7 @@ class AdditiveModel(BaseEstimator):
         bin the model does not know (an unseen category without an "other" bin, a missing value
         where the training data had none) contribute 0, also to pairs.
         """
-        check_is_fitted(self)
-        frame = read_frame(self, X, reset=False)
+        frame = self._frame(X)
         codes = [
             bins.encode(frame[name]) for name, bins in zip(frame.columns, self.bins_, strict=True)
         ]
@@ -146,35 +144,13 @@ class AdditiveModel(BaseEstimator):
             ]
         self.edits_ = []
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = False
-        return tags
 
-
-class AdditiveClassifier(ClassifierMixin, AdditiveModel):
+class AdditiveClassifier(BinaryModel, AdditiveModel):
     """Binary classification with the logistic link."""
-
-    classes_: np.ndarray
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log odds of ``classes_[1]``, float64 (n,)."""
         return self._scores(X)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of both classes, float64 (n, 2)."""
-        return self.probabilities_of(self._scores(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the likelier class of each row, (n,)."""
-        return self.labels_of(self._scores(X))
-
-    def probabilities_of(self, scores: np.ndarray) -> np.ndarray:
-        """Return the probabilities of both classes, float64 (n, 2), of log odds (n,)."""
-        positive = expit(scores)
-        return np.column_stack([1.0 - positive, positive])
 
     @property
     def class_names(self) -> tuple[str, str]:
@@ -197,15 +173,6 @@ class AdditiveClassifier(ClassifierMixin, AdditiveModel):
             f"{type(self).__name__} has no predict_interval, which is for regression: "
             "predict_proba says how sure a prediction is"
         )
-
-    def labels_of(self, scores: np.ndarray) -> np.ndarray:
-        """Return the likelier class, (n,), of log odds (n,)."""
-        return self.classes_[(scores > 0).astype(int)]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 class AdditiveRegressor(RegressorMixin, AdditiveModel):

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import RegressorMixin
 
 from dprepro.data.domain import Domain, TaskKind
-from dprepro.dpboost.bins import MAX_BINS, FeatureCuts, as_numbers
+from dprepro.dpboost.bins import MAX_BINS, as_numbers
 from dprepro.dpboost.boosting import boost
 from dprepro.dpboost.curator import DPBoostCurator
 from dprepro.dpboost.grid import whole
 from dprepro.dpboost.kernel import UNIT
-from dprepro.dpboost.tree import FitSettings, Forest, Tree
+from dprepro.dpboost.tree import FitSettings, Forest
 from dprepro.dpboost.variants import VARIANTS, Variant
+from dprepro.estimators.base import BinaryModel, DPEstimator, FrameModel
 from dprepro.estimators.inputs import (
     Rows,
-    read_frame,
     read_training_rows,
     resolve_domain_of,
 )
-from dprepro.estimators.validation import DOMAIN, SEED, Parametrised, fitting, plain
+from dprepro.estimators.targets import target_range
+from dprepro.estimators.validation import DOMAIN, SEED, fitting, plain
 from dprepro.plain import EPSILON, INSIDE, Integer, Number, OneOf, OrNone
-from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 
 MAX_DEPTH = 10
@@ -36,15 +36,11 @@ def _variant(name: str, given: object) -> Variant:
     return given if isinstance(given, Variant) else VARIANTS[OneOf(tuple(VARIANTS))(name, given)]
 
 
-class _DPBoost(Parametrised, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class _DPBoost(DPEstimator, FrameModel):
     """Parameters and training that the classifier and the regressor share."""
 
-    _task: TaskKind
-    bins_: list[FeatureCuts]
-    trees_: list[Tree]
-    start_: float
-    domain_: Domain
-    ledger_: Ledger
+    _task: ClassVar[TaskKind]
 
     kinds = MappingProxyType({
         "epsilon": EPSILON, "variant": _variant, "n_trees": Integer(1),
@@ -53,30 +49,17 @@ class _DPBoost(Parametrised, BaseEstimator):
         "max_bins": Integer(2, MAX_BINS), "domain": OrNone(DOMAIN), "random_state": SEED,
     })  # fmt: skip
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        variant: str | Variant = "as-published",
-        n_trees: int = 50,
-        trees_per_ensemble: int = 50,
-        learning_rate: float = 0.1,
-        max_depth: int = 6,
-        reg_lambda: float = 0.1,
-        max_bins: int = MAX_BINS,
-        domain: Domain | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.variant = variant
-        self.n_trees = n_trees
-        self.trees_per_ensemble = trees_per_ensemble
-        self.learning_rate = learning_rate
-        self.max_depth = max_depth
-        self.reg_lambda = reg_lambda
-        self.max_bins = max_bins
-        self.domain = domain
-        self.random_state = random_state
+    epsilon: float = 1.0
+    _: KW_ONLY
+    variant: str | Variant = "as-published"
+    n_trees: int = 50
+    trees_per_ensemble: int = 50
+    learning_rate: float = 0.1
+    max_depth: int = 6
+    reg_lambda: float = 0.1
+    max_bins: int = MAX_BINS
+    domain: Domain | None = None
+    random_state: int | None = None
 
     def _train(
         self, private: Private[Rows], domain: Domain, target_range: tuple[float, float]
@@ -92,7 +75,16 @@ class _DPBoost(Parametrised, BaseEstimator):
             ridge=self.reg_lambda,
         )
         self.domain_ = domain
-        self.ledger_ = self._open_ledger(domain, variant)
+        self.ledger_ = self._new_ledger(
+            variant.adjacency,
+            [
+                *variant.assumed_public,
+                "names, types and number of features",
+                domain.is_public and "bounds, categories and target range or labels",
+            ],
+            unpaid=variant.unpaid,
+            gaps=variant.gaps,
+        )
         curator = DPBoostCurator(
             private, domain, target_range, self.max_bins, params, variant, self.ledger_,
             self.random_state,
@@ -108,8 +100,7 @@ class _DPBoost(Parametrised, BaseEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         """Return the initial score and all trees together, float64 (n,), on the variant's scale."""
-        check_is_fitted(self)
-        frame = read_frame(self, X, reset=False)
+        frame = self._frame(X)
         codes = np.column_stack(
             [
                 bins.encode(as_numbers(frame[name], bins.feature))
@@ -120,29 +111,8 @@ class _DPBoost(Parametrised, BaseEstimator):
         forest.add(*self.trees_)
         return forest.scores(np.arange(len(codes))) * UNIT
 
-    def _open_ledger(self, domain: Domain, variant: Variant) -> Ledger:
-        return Ledger(
-            epsilon=self.epsilon,
-            delta=0.0,
-            adjacency=variant.adjacency,
-            unpaid=list(variant.unpaid),
-            assumed_public=[
-                *variant.assumed_public,
-                "names, types and number of features",
-                *(["bounds, categories and target range or labels"] if domain.is_public else []),
-            ],
-            gaps=list(variant.gaps),
-        )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = False
-        return tags
-
-
-class DPBoostClassifier(ClassifierMixin, _DPBoost):
+class DPBoostClassifier(BinaryModel, _DPBoost):
     """DPBoost for binary labels: squared loss on labels -1 and +1, starting from 0.
 
     The authors recommended this for classification at the time of the first comparisons. The
@@ -223,7 +193,6 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
     True
     """
 
-    classes_: np.ndarray
     _task = "binary"
 
     @fitting
@@ -243,30 +212,17 @@ class DPBoostClassifier(ClassifierMixin, _DPBoost):
         """
         return self._scores(X)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of both classes, float64 (n, 2), within [0, 1].
-
-        That of ``classes_[1]`` is (1 + F) / 2 on labels -1 and +1, and F on 0 and 1.
-        """
-        return self.probabilities_of(self._scores(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the likelier class of each row, (n,)."""
-        return self.labels_of(self._scores(X))
-
-    def probabilities_of(self, scores: np.ndarray) -> np.ndarray:
-        """Return the probabilities of both classes, float64 (n, 2), of scores F (n,)."""
+    def _positive(self, scores: np.ndarray) -> np.ndarray:
+        """Return (1 + F) / 2 on labels -1 and +1, and F on 0 and 1, within [0, 1]."""
         low, high = self._variant.scale
-        positive = np.clip((scores - low) / (high - low), 0.0, 1.0)
-        return np.column_stack([1.0 - positive, positive])
+        return np.clip((scores - low) / (high - low), 0.0, 1.0)
 
-    def labels_of(self, scores: np.ndarray) -> np.ndarray:
-        """Return the likelier class, (n,), of scores F (n,)."""
-        return self.classes_[(scores > sum(self._variant.scale) / 2).astype(int)]
+    @property
+    def _middle(self) -> float:
+        return sum(self._variant.scale) / 2
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True
         return tags
 
@@ -290,13 +246,7 @@ class DPBoostRegressor(RegressorMixin, _DPBoost):
         """Fit to X (n, K) and targets y (n,)."""
         private = read_training_rows(self, X, y, self.domain, "regression")
         domain = resolve_domain_of(self, private, "regression")
-        lower, upper = (float(bound) for bound in domain.target)
-        if not upper > lower:
-            raise ValueError(
-                "the target's range is empty or not finite, so there is nothing to learn: give "
-                "public target bounds, or more than n_samples=1 distinct value"
-            )
-        self._train(private, domain, (lower, upper))
+        self._train(private, domain, target_range(domain))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -304,7 +254,7 @@ class DPBoostRegressor(RegressorMixin, _DPBoost):
         scores, (low, high) = self._scores(X), self._variant.scale
         if self._variant.clipped:
             scores = np.clip(scores, low, high)
-        lower, upper = (float(bound) for bound in self.domain_.target)
+        lower, upper = target_range(self.domain_)
         return lower + (upper - lower) * (scores - low) / (high - low)
 
     def __sklearn_tags__(self) -> Any:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -22,8 +23,9 @@ from dprepro.ebm.curator import NUMBER_OF_ROWS, DPEBMCurator
 from dprepro.ebm.cuts import random_cuts
 from dprepro.ebm.losses import LogisticLoss, Loss, SquaredLoss
 from dprepro.ebm.queries import CellCounts, FitSettings, LeafSums, MergeCells, Steps
+from dprepro.estimators.base import DPEstimator
 from dprepro.estimators.inputs import FitRows, read_training_rows, resolve_domain_of
-from dprepro.estimators.validation import DOMAIN, JOBS, SEED, Parametrised, fitting
+from dprepro.estimators.validation import DOMAIN, JOBS, SEED, fitting
 from dprepro.plain import DELTA, EPSILON, INSIDE, SHARE, Integer, OneOf, OrNone, flag
 from dprepro.privacy.composition import TWO_PHASE_COMPOSITIONS, calibrate_two_phases
 from dprepro.privacy.ledger import Ledger
@@ -46,12 +48,9 @@ LEAST_RATE = 1e-6
 """Steps of a smaller learning rate would hardly reach 2^-24, the unit of the functions."""
 
 
-class _DPEBM(Parametrised, AdditiveModel):
+@dataclass(eq=False, repr=False)
+class _DPEBM(DPEstimator, AdditiveModel):
     """Parameters and training that the classifier and the regressor share."""
-
-    domain_: Domain
-    ledger_: Ledger
-    shape_noise_: list[np.ndarray]
 
     kinds = MappingProxyType({
         "epsilon": EPSILON, "delta": DELTA, "composition": OneOf(tuple(TWO_PHASE_COMPOSITIONS)),
@@ -61,40 +60,22 @@ class _DPEBM(Parametrised, AdditiveModel):
         "monotone": directions, "domain": OrNone(DOMAIN), "n_jobs": JOBS, "random_state": SEED,
     })  # fmt: skip
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        composition: str = "gdp",
-        max_bins: int = 32,
-        learning_rate: float = 0.01,
-        n_epochs: int = 300,
-        max_leaves: int = 3,
-        binning_share: float = 0.1,
-        empty_first_bin: bool = False,
-        sensitivity: str = "published",
-        adjacency: str = ZERO_OUT.value,
-        monotone: Mapping[str, str] | None = None,
-        domain: Domain | None = None,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.composition = composition
-        self.max_bins = max_bins
-        self.learning_rate = learning_rate
-        self.n_epochs = n_epochs
-        self.max_leaves = max_leaves
-        self.binning_share = binning_share
-        self.empty_first_bin = empty_first_bin
-        self.sensitivity = sensitivity
-        self.adjacency = adjacency
-        self.monotone = monotone
-        self.domain = domain
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    composition: str = "gdp"
+    max_bins: int = 32
+    learning_rate: float = 0.01
+    n_epochs: int = 300
+    max_leaves: int = 3
+    binning_share: float = 0.1
+    empty_first_bin: bool = False
+    sensitivity: str = "published"
+    adjacency: str = ZERO_OUT.value
+    monotone: Mapping[str, str] | None = None
+    domain: Domain | None = None
+    n_jobs: int | None = None
+    random_state: int | None = None
 
     def _train(self, rows: Private[FitRows], domain: Domain, loss: Loss) -> None:
         """Bin and boost: every fitted attribute but ``classes_`` and ``range_``."""
@@ -168,16 +149,13 @@ class _DPEBM(Parametrised, AdditiveModel):
         return max(1.0, float(np.mean([noisy.sum() for noisy in histograms])))
 
     def _open_ledger(self, domain: Domain, loss: Loss) -> Ledger:
-        return Ledger(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            adjacency=Adjacency(self.adjacency),
-            assumed_public=[
-                NUMBER_OF_ROWS
-                if self.adjacency != ADD_REMOVE
-                else "that there are at least two rows",
+        counted = self.adjacency != ADD_REMOVE
+        return self._new_ledger(
+            Adjacency(self.adjacency),
+            [
+                NUMBER_OF_ROWS if counted else "that there are at least two rows",
                 "names, types and number of features",
-                *(["bounds, categories and target range or labels"] if domain.is_public else []),
+                domain.is_public and "bounds, categories and target range or labels",
             ],
             gaps=[] if loss.gap is None else [loss.gap],
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -23,10 +24,9 @@ from dprepro.rows.codes import MAX_BINS, as_codes, count_rows
 from dprepro.threads import Threads
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _EBM(Parametrised, AdditiveModel):
     """Parameters and training that the classifier and the regressor share."""
-
-    n_epochs_: list[int]
 
     kinds = MappingProxyType({
         "max_bins": Integer(2, MAX_BINS), "learning_rate": SHARE, "n_epochs": Integer(1),
@@ -35,34 +35,18 @@ class _EBM(Parametrised, AdditiveModel):
         "tolerance": Number(0), "n_jobs": JOBS, "random_state": SEED_OF_NUMPY,
     })  # fmt: skip
 
-    def __init__(
-        self,
-        *,
-        max_bins: int = 256,
-        learning_rate: float = 0.05,
-        n_epochs: int = 5000,
-        max_leaves: int = 3,
-        min_samples_leaf: int = 2,
-        ridge: float = 0.1,
-        outer_bags: int = 8,
-        held_out_share: float = 0.15,
-        patience: int = 50,
-        tolerance: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.max_bins = max_bins
-        self.learning_rate = learning_rate
-        self.n_epochs = n_epochs
-        self.max_leaves = max_leaves
-        self.min_samples_leaf = min_samples_leaf
-        self.ridge = ridge
-        self.outer_bags = outer_bags
-        self.held_out_share = held_out_share
-        self.patience = patience
-        self.tolerance = tolerance
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    max_bins: int = 256
+    learning_rate: float = 0.05
+    n_epochs: int = 5000
+    max_leaves: int = 3
+    min_samples_leaf: int = 2
+    ridge: float = 0.1
+    outer_bags: int = 8
+    held_out_share: float = 0.15
+    patience: int = 50
+    tolerance: float = 1e-4
+    n_jobs: int | None = None
+    random_state: int | None = None
 
     def _train(self, frame: pd.DataFrame, targets: np.ndarray, loss: Loss, task: TaskKind) -> None:
         """Bin, boost every bag, and average their shape functions; `targets` as they are read."""

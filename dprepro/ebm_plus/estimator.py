@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -28,8 +28,10 @@ from dprepro.ebm_plus.pairs import (
     learn_with_pairs,
     most_pairs,
 )
+from dprepro.estimators.base import DPEstimator
 from dprepro.estimators.inputs import FitRows, read_training_rows, resolve_domain_of
-from dprepro.estimators.validation import DOMAIN, JOBS, SEED, Parametrised, fitting
+from dprepro.estimators.targets import target_range
+from dprepro.estimators.validation import DOMAIN, JOBS, SEED, fitting
 from dprepro.plain import DELTA, EPSILON, Integer, OrNone, flag
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
@@ -40,11 +42,9 @@ from dprepro.rows.codes import MAX_BINS
 from dprepro.threads import Threads
 
 
-class _DPEBMPlus(Parametrised, AdditiveModel):
+@dataclass(eq=False, repr=False)
+class _DPEBMPlus(DPEstimator, AdditiveModel):
     """Parameters and training that the classifier and the regressor share."""
-
-    domain_: Domain
-    ledger_: Ledger
 
     kinds = MappingProxyType({
         "epsilon": EPSILON, "delta": DELTA, "n_epochs": OrNone(Integer(1)), "pairs": Integer(0),
@@ -52,28 +52,16 @@ class _DPEBMPlus(Parametrised, AdditiveModel):
         "random_state": SEED,
     })  # fmt: skip
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        n_epochs: int | None = None,
-        pairs: int = 0,
-        monotone: Mapping[str, str] | None = None,
-        domain: Domain | None = None,
-        observed: bool = False,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_epochs = n_epochs
-        self.pairs = pairs
-        self.monotone = monotone
-        self.domain = domain
-        self.observed = observed
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    n_epochs: int | None = None
+    pairs: int = 0
+    monotone: Mapping[str, str] | None = None
+    domain: Domain | None = None
+    observed: bool = False
+    n_jobs: int | None = None
+    random_state: int | None = None
 
     def _train(
         self, rows: Private[FitRows], domain: Domain, loss: Loss, width: float = 1.0
@@ -110,13 +98,11 @@ class _DPEBMPlus(Parametrised, AdditiveModel):
         return *learn(curator, domain, loss, budget, self.n_epochs), []
 
     def _open_ledger(self, domain: Domain) -> Ledger:
-        return Ledger(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            adjacency=ADD_REMOVE,
-            assumed_public=[
+        return self._new_ledger(
+            ADD_REMOVE,
+            [
                 "names, types and number of features",
-                *(["bounds, categories and target range or labels"] if domain.is_public else []),
+                domain.is_public and "bounds, categories and target range or labels",
                 "that there are at least two rows"
                 + ("" if domain.is_public else ", and both labels of a classification"),
             ],
@@ -292,13 +278,8 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
         """
         rows = read_training_rows(self, X, y, self.domain, "regression", in_chunks=True)
         domain = resolve_domain_of(self, rows, "regression")
-        lower, upper = (float(bound) for bound in domain.target)
+        lower, upper = target_range(domain)
         width, middle = upper - lower, (lower + upper) / 2
-        if not (0 < width < math.inf and math.isfinite(middle)):
-            raise ValueError(
-                "the target's range is empty or not finite, so there is nothing to learn: give "
-                "public target bounds, or more than n_samples=1 distinct value"
-            )
         shapes, intercept, sizes = self._train(rows, domain, SQUARED, width)
         self.range_ = (lower, upper)
         self.residual_sizes_ = None if sizes is None else ResidualSizes.at_levels(sizes)

@@ -202,6 +202,17 @@ def check_target(domain: Domain, task: TaskKind) -> None:
             )
 
 
+def target_range(domain: Domain) -> tuple[float, float]:
+    """Return the bounds of the target; ValueError if nothing lies between them."""
+    lower, upper = (float(bound) for bound in domain.target)
+    if not (lower < upper and math.isfinite(upper - lower)):
+        raise ValueError(
+            "the target's range is empty or not finite, so there is nothing to learn: give "
+            "public target bounds, or more than n_samples=1 distinct value"
+        )
+    return lower, upper
+
+
 def _read_y(model: BaseEstimator, frame: pd.DataFrame, y: Any) -> np.ndarray:
     if y is None:
         raise ValueError(

@@ -5,16 +5,18 @@ smooth re-weighting" (2022).
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dprepro.data.domain import Domain
-from dprepro.estimators.validation import DOMAIN, SEED, Parametrised, fitting, plain
+from dprepro.estimators.base import DPEstimator
+from dprepro.estimators.validation import DOMAIN, SEED, fitting, plain
 from dprepro.lazybb.boosting import boost
 from dprepro.lazybb.calibration import (
     CALIBRATIONS,
@@ -26,7 +28,6 @@ from dprepro.lazybb.calibration import (
 from dprepro.lazybb.curator import (
     BooleanRows,
     ExactCurator,
-    Hypothesis,
     LazyBBCurator,
     read_boolean_rows,
 )
@@ -35,7 +36,6 @@ from dprepro.lazybb.literals import Literals, read_literals
 from dprepro.lazybb.one_rule import Rule
 from dprepro.lazybb.weighing import MARGINS, Weighing
 from dprepro.plain import INSIDE, SHARE, Both, Integer, Number, OneOf, OrNone, flag
-from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.rounds import ROUND_COMPOSITIONS, check_composition
 from dprepro.privacy.sensitivity import REPLACE_ONE
@@ -44,7 +44,8 @@ BASES = ("1r", "topdown")
 CONSTANT = "(constant)"
 
 
-class LazyBBClassifier(Parametrised, ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class LazyBBClassifier(ClassifierMixin, DPEstimator):
     """Smooth boosting of 1-Rules or small trees over Boolean columns; the model is a vote.
 
     Formal guarantee: epsilon-DP with ``composition="pure"``, else (epsilon, delta)-DP, under
@@ -135,11 +136,6 @@ class LazyBBClassifier(Parametrised, ClassifierMixin, BaseEstimator):
     (3, True)
     """
 
-    classes_: np.ndarray
-    n_features_in_: int
-    hypotheses_: list[Hypothesis]
-    ledger_: Ledger
-
     kinds = MappingProxyType({
         "base": OneOf(BASES), "rounds": Integer(1), "learning_rate": Number(0), "density": SHARE,
         "epsilon": Both(Number(0, math.inf, "(]"), Number(1e-13, math.inf, "[]")),
@@ -149,38 +145,21 @@ class LazyBBClassifier(Parametrised, ClassifierMixin, BaseEstimator):
         "domain": OrNone(DOMAIN), "random_state": SEED,
     })  # fmt: skip
 
-    def __init__(
-        self,
-        base: str = "1r",
-        *,
-        rounds: int = 25,
-        learning_rate: float = 0.4,
-        density: float = 0.4,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        splits: int = 5,
-        label_share: float = 0.5,
-        composition: str = "pure",
-        calibration: str = "tight",
-        margin: str = "signed",
-        diagnostics: bool = False,
-        domain: Domain | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.base = base
-        self.rounds = rounds
-        self.learning_rate = learning_rate
-        self.density = density
-        self.epsilon = epsilon
-        self.delta = delta
-        self.splits = splits
-        self.label_share = label_share
-        self.composition = composition
-        self.calibration = calibration
-        self.margin = margin
-        self.diagnostics = diagnostics
-        self.domain = domain
-        self.random_state = random_state
+    base: str = "1r"
+    _: KW_ONLY
+    rounds: int = 25
+    learning_rate: float = 0.4
+    density: float = 0.4
+    epsilon: float = 1.0
+    delta: float = 0.0
+    splits: int = 5
+    label_share: float = 0.5
+    composition: str = "pure"
+    calibration: str = "tight"
+    margin: str = "signed"
+    diagnostics: bool = False
+    domain: Domain | None = None
+    random_state: int | None = None
 
     @fitting
     def fit(self, X: Any, y: Any) -> LazyBBClassifier:
@@ -208,10 +187,19 @@ class LazyBBClassifier(Parametrised, ClassifierMixin, BaseEstimator):
         weighing = Weighing(self.learning_rate, self.density, self.margin)
         if not is_private(self.epsilon):
             return ExactCurator(private, weighing, diagnostics=self.diagnostics)
-        self.ledger_ = self._open_ledger()
-        observed = self.domain.observed if self.domain is not None else ()
+        self.ledger_ = self._new_ledger(
+            REPLACE_ONE,
+            [
+                "number of rows",
+                "labels",
+                "which Boolean columns there are",
+                "parameters, however they were chosen",
+            ],
+            delta=0.0 if self.composition == "pure" else self.delta,
+            gaps=[ZETA_TWICE] if self.calibration == "code" else [],
+        )
         return LazyBBCurator(
-            private, weighing, self.ledger_, self.random_state, observed,
+            private, weighing, self.ledger_, self.random_state, self._observed,
             diagnostics=self.diagnostics,
         )  # fmt: skip
 
@@ -257,20 +245,6 @@ class LazyBBClassifier(Parametrised, ClassifierMixin, BaseEstimator):
         """Return the class with more votes for each row, (n,)."""
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(int)]
-
-    def _open_ledger(self) -> Ledger:
-        return Ledger(
-            epsilon=self.epsilon,
-            delta=0.0 if self.composition == "pure" else self.delta,
-            adjacency=REPLACE_ONE,
-            assumed_public=[
-                "number of rows",
-                "labels",
-                "which Boolean columns there are",
-                "parameters, however they were chosen",
-            ],
-            gaps=[ZETA_TWICE] if self.calibration == "code" else [],
-        )
 
     def _check_together(self) -> None:
         check_calibration(self.calibration, self.base, self.composition)

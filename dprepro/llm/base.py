@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -31,12 +32,9 @@ _LARGEST = 1e15
 """Of a constant: what it is multiplied by is far from what float32 can hold."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LocallyLinearMaps(Parametrised, ClassifierMixin, BaseEstimator):
     """Parameters of the model and of training, predictions and explanations."""
-
-    classes_: np.ndarray
-    filters_: np.ndarray
-    offsets_: np.ndarray
 
     kinds = MappingProxyType({
         "n_maps": Integer(1), "n_projected": OrNone(Integer(1)),
@@ -47,34 +45,18 @@ class LocallyLinearMaps(Parametrised, ClassifierMixin, BaseEstimator):
         "random_state": SEED,
     })  # fmt: skip
 
-    def __init__(
-        self,
-        *,
-        n_maps: int = 30,
-        n_projected: int | None = 300,
-        inverse_temperature: float = 1 / 30,
-        epochs: int = 20,
-        batch_size: int = 500,
-        learning_rate: float = 0.001,
-        decay: float = 0.8,
-        decay_every: int = 5,
-        projection_sd: float = INNER_SD,
-        centre: float = 0.0,
-        spread: float = 1.0,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_maps = n_maps
-        self.n_projected = n_projected
-        self.inverse_temperature = inverse_temperature
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.decay = decay
-        self.decay_every = decay_every
-        self.projection_sd = projection_sd
-        self.centre = centre
-        self.spread = spread
-        self.random_state = random_state
+    n_maps: int = 30
+    n_projected: int | None = 300
+    inverse_temperature: float = 1 / 30
+    epochs: int = 20
+    batch_size: int = 500
+    learning_rate: float = 0.001
+    decay: float = 0.8
+    decay_every: int = 5
+    projection_sd: float = INNER_SD
+    centre: float = 0.0
+    spread: float = 1.0
+    random_state: int | None = None
 
     def _start(
         self, generator: np.random.Generator, n_features: int

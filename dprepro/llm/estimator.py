@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from dprepro.data.domain import Domain
-from dprepro.estimators.validation import DOMAIN, fitting, plain_parameters
+from dprepro.estimators.sampled import SampledEstimator
+from dprepro.estimators.validation import DOMAIN, fitting
 from dprepro.llm.base import LocallyLinearMaps
 from dprepro.llm.curator import (
     SHUFFLED,
@@ -21,15 +22,12 @@ from dprepro.llm.curator import (
     read_numeric_rows,
 )
 from dprepro.llm.gradients import ExactGradients
-from dprepro.llm.maps import INNER_SD
 from dprepro.llm.rows import NumericRows, numeric_rows
 from dprepro.llm.settings import SAMPLINGS, FitSettings
 from dprepro.llm.training import exact_mean, released_mean, train
-from dprepro.plain import EPSILON, INSIDE, MODERATE, Both, Integer, Number, OneOf, OrNone
-from dprepro.privacy.ledger import Ledger
+from dprepro.plain import EPSILON, INSIDE, MODERATE, Both, Number, OneOf, OrNone
 from dprepro.privacy.private import Private
-from dprepro.privacy.sensitivity import ZERO_OUT
-from dprepro.privacy.subsampling import ACCOUNTANTS, moments_epsilon, sampled_sigma
+from dprepro.privacy.subsampling import ACCOUNTANTS
 
 
 class LLMClassifier(LocallyLinearMaps):
@@ -86,7 +84,8 @@ class LLMClassifier(LocallyLinearMaps):
         return self
 
 
-class DPLLMClassifier(LocallyLinearMaps):
+@dataclass(eq=False, repr=False)
+class DPLLMClassifier(LocallyLinearMaps, SampledEstimator):
     """Differentially private locally linear maps: Algorithm 1 of the paper.
 
     Formal guarantee: (epsilon, delta)-DP under zero-out, given that the number of rows, features
@@ -155,10 +154,6 @@ class DPLLMClassifier(LocallyLinearMaps):
     True
     """
 
-    ledger_: Ledger
-    noise_multiplier_: float
-    figures_: dict[str, float]
-
     kinds = MappingProxyType({
         **LocallyLinearMaps.kinds, "epsilon": OrNone(EPSILON),
         "delta": Both(INSIDE, Number(1e-14, 1)),
@@ -167,42 +162,14 @@ class DPLLMClassifier(LocallyLinearMaps):
         "domain": OrNone(DOMAIN),
     })  # fmt: skip
 
-    def __init__(
-        self,
-        epsilon: float | None = 1.0,
-        delta: float = 1e-5,
-        *,
-        clip_norm: float = 0.5,
-        noise_multiplier: float | None = None,
-        accountant: str = "pld",
-        sampling: str = "poisson",
-        domain: Domain | None = None,
-        n_maps: int = 30,
-        n_projected: int | None = 300,
-        inverse_temperature: float = 1 / 30,
-        epochs: int = 20,
-        batch_size: int = 500,
-        learning_rate: float = 0.001,
-        decay: float = 0.8,
-        decay_every: int = 5,
-        projection_sd: float = INNER_SD,
-        centre: float = 0.0,
-        spread: float = 1.0,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_maps=n_maps, n_projected=n_projected, inverse_temperature=inverse_temperature,
-            epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, decay=decay,
-            decay_every=decay_every, projection_sd=projection_sd, centre=centre, spread=spread,
-            random_state=random_state,
-        )  # fmt: skip
-        self.epsilon = epsilon
-        self.delta = delta
-        self.clip_norm = clip_norm
-        self.noise_multiplier = noise_multiplier
-        self.accountant = accountant
-        self.sampling = sampling
-        self.domain = domain
+    epsilon: float | None = 1.0
+    delta: float = 1e-5
+    _: KW_ONLY
+    clip_norm: float = 0.5
+    noise_multiplier: float | None = None
+    accountant: str = "pld"
+    sampling: str = "poisson"
+    domain: Domain | None = None
 
     @fitting
     def fit(self, X: Any, y: Any) -> DPLLMClassifier:
@@ -222,20 +189,9 @@ class DPLLMClassifier(LocallyLinearMaps):
         self._keep(theta, projections)
         return self
 
-    def planned_ledger(self, rows: int) -> Ledger:
-        """Return the ledger that a fit to so many rows would leave, without fitting.
-
-        How often a row is sampled depends on their number, which is public, and on nothing else
-        about them.
-        """
-        rows = Integer(1)("rows", rows)
-        with plain_parameters(self):
-            planned = clone(self)
-        params = planned._calibrate(rows)
-        enter_planned(
-            params, rows, planned._noise, planned.ledger_, planned.random_state, self._observed
-        )
-        return planned.ledger_
+    def _enter_planned(self, rows: int) -> None:
+        params = self._calibrate(rows)
+        enter_planned(params, rows, self._noise, self.ledger_, self.random_state, self._observed)
 
     @property
     def _noise(self) -> Noise:
@@ -247,38 +203,11 @@ class DPLLMClassifier(LocallyLinearMaps):
     def _calibrate(self, rows: int) -> FitSettings:
         """Set the noise multiplier, the figures, and the ledger with its stated epsilon."""
         params = self._fit_settings(float(self.clip_norm), self.sampling)
-        rate, steps = params.rate(rows), params.steps(rows)
-        sigma, epsilon = self.noise_multiplier, self.epsilon
-        if sigma is None:
-            assert epsilon is not None
-            sigma = sampled_sigma(
-                self.accountant, float(epsilon), self.delta, rate=rate, steps=steps
-            )
-        if epsilon is None:
-            epsilon = ACCOUNTANTS[self.accountant](sigma, rate, steps, self.delta)
-        self.noise_multiplier_ = float(sigma)
-        self.figures_ = {
-            "noise_multiplier": self.noise_multiplier_,
-            "moments_epsilon": moments_epsilon(sigma, rate, steps, self.delta),
-        }
-        self.ledger_ = self._open_ledger(float(epsilon))
-        return params
-
-    @property
-    def _observed(self) -> tuple[str, ...]:
-        """What is read without noise before training, in the words of the ledger."""
-        return ("labels that occur",) if self.domain is None else self.domain.observed
-
-    def _open_ledger(self, epsilon: float) -> Ledger:
-        known = [] if self.domain is None else ["labels"]
-        scale = ["bounds and categories"] if not self._observed else []
-        return Ledger(
-            epsilon=epsilon,
-            delta=self.delta,
-            adjacency=ZERO_OUT,
-            assumed_public=["number of rows", "number of features", *known, *scale],
-            gaps=[SHUFFLED] if self.sampling == "shuffle" else [],
+        gaps = [SHUFFLED] if self.sampling == "shuffle" else []
+        self.noise_multiplier_ = self._calibrate_noise(
+            params.rate(rows), params.steps(rows), self.accountant, gaps
         )
+        return params
 
     def _check_together(self) -> None:
         if self.epsilon is None and self.noise_multiplier is None:

@@ -79,10 +79,7 @@ ELSEWHERE = {
         "module": "a module need not have METHODS",
         "importlib.import_module(module)": "the class of an estimator, by name",
     },
-    "release/book.py": {
-        "error": "OSError has a reason, others have not",
-        "except AttributeError": "a damaged book, read as JSON",
-    },
+    "release/book.py": {"except AttributeError": "a damaged book, read as JSON"},
     "plain.py": {"numpy": "types by name, where NumPy is loaded"},
     "published/schema.py": {"cell": "fields of a published cell, by name"},
     "yaml_source.py": {

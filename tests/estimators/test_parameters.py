@@ -35,7 +35,7 @@ QUICK = {
 }  # fmt: skip
 WITHOUT_A_PACKAGE = {"ConvolutionalNetwork", "DPConvolutionalNetwork"}
 """Their parameters are checked, but they fit images where PyTorch is installed."""
-BASES = ("LocallyLinearMaps", "ImageClassifier")
+BASES = ("DPEstimator", "ImageClassifier", "LocallyLinearMaps", "SampledEstimator")
 
 PLAIN = (int, float, str, bool, type(None), dict, Domain)
 FROM_NOISE = ("cannot be drawn", "mechanisms in the ledger spend more")

@@ -62,6 +62,8 @@ ALLOWED = {
         "__traceback__",  # names the line of the user's file where an error arose, as below
     },
     "dprepro.methods.fields": {"getattr(..., name)"},
+    # The class of an estimator, by the name that its entry has.
+    "dprepro.methods.registry": {"getattr(..., name)"},
     # What a fit found, to forget it: it has no way into `Private`, which has no such attributes.
     "dprepro.estimators.inputs": {"vars", "delattr(..., name)"},
     # The parameters of an estimator, by the names that its class declares.

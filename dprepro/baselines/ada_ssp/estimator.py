@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import RegressorMixin
 
 from dprepro.baselines.ada_ssp.curator import TARGET_WEIGHT, Moments, MomentsCurator
 from dprepro.baselines.unit_rows import UNIT, UnitRows
 from dprepro.data.domain import Domain
-from dprepro.estimators.inputs import read_frame, read_training_rows, resolve_domain_of
-from dprepro.estimators.validation import DOMAIN, SEED, Parametrised, fitting, plain
+from dprepro.estimators.base import DPEstimator, FrameModel
+from dprepro.estimators.inputs import read_training_rows, resolve_domain_of
+from dprepro.estimators.targets import target_range
+from dprepro.estimators.validation import DOMAIN, SEED, fitting, plain
 from dprepro.plain import DELTA, EPSILON, Integer, Number, OrNone
-from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import ADD_REMOVE
 
 FAILURE = 0.05
@@ -26,7 +27,8 @@ _GRID = 2.0**-16
 """Coefficients are rounded to it: what linear algebra adds on other processors is far smaller."""
 
 
-class AdaSSPRegressor(Parametrised, RegressorMixin, BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class AdaSSPRegressor(RegressorMixin, DPEstimator, FrameModel):
     """Linear regression from sufficient statistics with an adaptive penalty (Wang 2018).
 
     Rows x have a norm of at most 1 and targets t lie in [-1, 1] by the public domain (`UnitRows`).
@@ -76,71 +78,51 @@ class AdaSSPRegressor(Parametrised, RegressorMixin, BaseEstimator):
         On parameters out of range, no range of the target, and as `DPEBMRegressor` on rows.
     """
 
-    coef_: np.ndarray
-    domain_: Domain
-    ledger_: Ledger
-
     kinds = MappingProxyType({
         "epsilon": EPSILON, "delta": DELTA, "knots": Integer(2), "strength": Number(0),
         "domain": OrNone(DOMAIN), "random_state": SEED,
     })  # fmt: skip
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        knots: int = 2,
-        strength: float = 0.3,
-        domain: Domain | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.knots = knots
-        self.strength = strength
-        self.domain = domain
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    knots: int = 2
+    strength: float = 0.3
+    domain: Domain | None = None
+    random_state: int | None = None
 
     @fitting
     def fit(self, X: Any, y: Any) -> AdaSSPRegressor:
         """Fit to X (n, K) and targets y (n,)."""
         rows = read_training_rows(self, X, y, self.domain, "regression")
         self.domain_ = domain = resolve_domain_of(self, rows, "regression")
-        lower, upper = (float(bound) for bound in domain.target)
-        if not (lower < upper and math.isfinite(upper - lower)):
-            raise ValueError(
-                "the target's range is empty or not finite, so there is nothing to learn: give "
-                "public target bounds, or more than n_samples=1 distinct value"
-            )
-        self.ledger_ = self._open_ledger(domain)
+        target_range(domain)
+        self.ledger_ = self._new_ledger(
+            ADD_REMOVE,
+            [
+                "names, types and number of features",
+                domain.is_public and "bounds, categories and target range",
+                "that two rows at least are there",
+            ],
+        )
         encoder = UnitRows(domain, self.knots)
         curator = MomentsCurator(rows, domain, self.knots, self.ledger_, self.random_state)
         release = curator.answer(Moments.of(encoder.parts))
         gram, products = unpacked(release.value, encoder.columns)
         found = solve(gram, products, release.scale, self.strength, encoder.largest * UNIT)
-        self.coef_ = np.rint(found / _GRID) * _GRID
+        self.coef_: np.ndarray = np.rint(found / _GRID) * _GRID
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Return predictions (n,) in the target's unit, within the target's bounds."""
-        check_is_fitted(self)
-        frame = read_frame(self, X, reset=False)
-        lower, upper = (float(bound) for bound in self.domain_.target)
+        frame = self._frame(X)
+        lower, upper = target_range(self.domain_)
         scores = UnitRows(self.domain_, plain(self, "knots")).scores(frame, self.coef_)
         return (lower + upper + (upper - lower) * np.clip(scores, -1.0, 1.0)) / 2
 
-    def _open_ledger(self, domain: Domain) -> Ledger:
-        return Ledger(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            adjacency=ADD_REMOVE,
-            assumed_public=[
-                "names, types and number of features",
-                *(["bounds, categories and target range"] if domain.is_public else []),
-                "that two rows at least are there",
-            ],
-        )
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
 
 
 def unpacked(moments: np.ndarray, columns: int) -> tuple[np.ndarray, np.ndarray]:

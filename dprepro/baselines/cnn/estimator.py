@@ -10,6 +10,7 @@ defaults below.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -27,14 +28,22 @@ from dprepro.plain import MODERATE, Integer, Number, OrNone
 _ROWS = 1000
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ImageClassifier(Parametrised, ClassifierMixin, BaseEstimator):
-    """Predictions of a fitted network."""
+    """Parameters and predictions of a network."""
 
-    classes_: np.ndarray
-    n_features_in_: int
-    network_: Any
-    centre: float
-    spread: float
+    kinds = MappingProxyType({
+        "epochs": Integer(1), "batch_size": Integer(1), "learning_rate": Number(0, 1e15, "[]"),
+        "centre": Number(-1e15, 1e15, "[]"), "spread": MODERATE,
+        "random_state": OrNone(Integer(0, 2**64 - 1)),
+    })  # fmt: skip
+
+    epochs: int = 10
+    batch_size: int = 64
+    learning_rate: float = 0.01
+    centre: float = 0.0
+    spread: float = 1.0
+    random_state: int | None = None
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class, float64 (n, K)."""
@@ -58,6 +67,7 @@ class ImageClassifier(Parametrised, ClassifierMixin, BaseEstimator):
         return side_of(self.n_features_in_, type(self).__name__)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ConvolutionalNetwork(ImageClassifier):
     """Two convolutions, a hidden layer and a softmax, by stochastic gradient descent. Not private.
 
@@ -92,30 +102,9 @@ class ConvolutionalNetwork(ImageClassifier):
         missing or infinite values, or fewer than two classes.
     """
 
-    kinds = MappingProxyType({
-        "epochs": Integer(1), "batch_size": Integer(1), "learning_rate": Number(0, 1e15, "[]"),
-        "momentum": Number(0, 1e15, "[]"), "centre": Number(-1e15, 1e15, "[]"),
-        "spread": MODERATE, "random_state": OrNone(Integer(0, 2**64 - 1)),
-    })  # fmt: skip
+    kinds = MappingProxyType({**ImageClassifier.kinds, "momentum": Number(0, 1e15, "[]")})
 
-    def __init__(
-        self,
-        *,
-        epochs: int = 10,
-        batch_size: int = 64,
-        learning_rate: float = 0.01,
-        momentum: float = 0.5,
-        centre: float = 0.0,
-        spread: float = 1.0,
-        random_state: int | None = None,
-    ) -> None:
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.centre = centre
-        self.spread = spread
-        self.random_state = random_state
+    momentum: float = 0.5
 
     @fitting
     def fit(self, X: Any, y: Any) -> ConvolutionalNetwork:

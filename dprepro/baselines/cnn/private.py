@@ -8,12 +8,11 @@ noise of the first. Both are those of the tutorial for MNIST of TensorFlow Priva
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from dprepro.baselines.cnn.curator import (
     GradientQuery,
@@ -22,17 +21,16 @@ from dprepro.baselines.cnn.curator import (
     enter_planned,
     read_images,
 )
-from dprepro.baselines.cnn.estimator import ConvolutionalNetwork, ImageClassifier
+from dprepro.baselines.cnn.estimator import ImageClassifier
 from dprepro.baselines.cnn.network import NETWORKS, one_thread, started
 from dprepro.data.domain import Domain
-from dprepro.estimators.validation import DOMAIN, fitting, plain_parameters
-from dprepro.plain import EPSILON, INSIDE, MODERATE, Both, Integer, Number, OneOf, OrNone
-from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.sensitivity import ZERO_OUT
-from dprepro.privacy.subsampling import moments_epsilon, sampled_sigma
+from dprepro.estimators.sampled import SampledEstimator
+from dprepro.estimators.validation import DOMAIN, fitting
+from dprepro.plain import EPSILON, INSIDE, MODERATE, Both, Number, OneOf, OrNone
 
 
-class DPConvolutionalNetwork(ImageClassifier):
+@dataclass(eq=False, repr=False)
+class DPConvolutionalNetwork(ImageClassifier, SampledEstimator):
     """A convolutional network by differentially private stochastic gradient descent.
 
     Formal guarantee: (epsilon, delta)-DP under zero-out, given that the number of rows, pixels and
@@ -82,44 +80,22 @@ class DPConvolutionalNetwork(ImageClassifier):
         As `ConvolutionalNetwork`.
     """
 
-    ledger_: Ledger
-    figures_: dict[str, float]
-
     kinds = MappingProxyType({
-        **{name: kind for name, kind in ConvolutionalNetwork.kinds.items() if name != "momentum"},
-        "epsilon": EPSILON, "delta": Both(INSIDE, Number(1e-14, 1)),
+        **ImageClassifier.kinds, "epsilon": EPSILON, "delta": Both(INSIDE, Number(1e-14, 1)),
         "network": OneOf(tuple(NETWORKS)), "clip_norm": MODERATE,
         "noise_multiplier": OrNone(MODERATE), "domain": OrNone(DOMAIN),
     })  # fmt: skip
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        *,
-        network: str = "small",
-        clip_norm: float = 1.5,
-        noise_multiplier: float | None = None,
-        domain: Domain | None = None,
-        epochs: int = 15,
-        batch_size: int = 256,
-        learning_rate: float = 0.25,
-        centre: float = 0.0,
-        spread: float = 1.0,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.network = network
-        self.clip_norm = clip_norm
-        self.noise_multiplier = noise_multiplier
-        self.domain = domain
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.centre = centre
-        self.spread = spread
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    _: KW_ONLY
+    network: str = "small"
+    clip_norm: float = 1.5
+    noise_multiplier: float | None = None
+    domain: Domain | None = None
+    epochs: int = 15
+    batch_size: int = 256
+    learning_rate: float = 0.25
 
     @fitting
     def fit(self, X: Any, y: Any) -> DPConvolutionalNetwork:
@@ -148,38 +124,10 @@ class DPConvolutionalNetwork(ImageClassifier):
             theta -= pace * curator.answer(query).value
         torch.nn.utils.vector_to_parameters(torch.from_numpy(theta), parameters)
 
-    def planned_ledger(self, rows: int) -> Ledger:
-        """Return the ledger that a fit to so many rows would leave, without fitting."""
-        rows = Integer(1)("rows", rows)
-        with plain_parameters(self):
-            planned = clone(self)
-        steps = planned._plan(rows)
-        enter_planned(steps, planned.ledger_, planned.random_state, self._observed)
-        return planned.ledger_
-
-    @property
-    def _observed(self) -> tuple[str, ...]:
-        """What is read without noise before training, in the words of the ledger."""
-        return ("labels that occur",) if self.domain is None else self.domain.observed
+    def _enter_planned(self, rows: int) -> None:
+        enter_planned(self._plan(rows), self.ledger_, self.random_state, self._observed)
 
     def _plan(self, rows: int) -> Steps:
         """Set the figures and the ledger with its stated epsilon; return the steps."""
-        clip, sigma = float(self.clip_norm), self.noise_multiplier
-        steps = Steps.of(rows, self.batch_size, self.epochs, clip, 1.0)
-        if sigma is None:
-            sigma = sampled_sigma(
-                "pld", float(self.epsilon), self.delta, rate=steps.rate, steps=steps.number
-            )
-        self.figures_ = {
-            "noise_multiplier": float(sigma),
-            "moments_epsilon": moments_epsilon(sigma, steps.rate, steps.number, self.delta),
-        }
-        self.ledger_ = Ledger(
-            epsilon=float(self.epsilon), delta=self.delta, adjacency=ZERO_OUT,
-            assumed_public=[
-                "number of rows", "number of features",
-                *(["labels"] if self.domain is not None else []),
-                *(["bounds and categories"] if not self._observed else []),
-            ],
-        )  # fmt: skip
-        return replace(steps, noise_multiplier=float(sigma))
+        steps = Steps.of(rows, self.batch_size, self.epochs, float(self.clip_norm), 1.0)
+        return replace(steps, noise_multiplier=self._calibrate_noise(steps.rate, steps.number))

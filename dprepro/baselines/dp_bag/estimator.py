@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import ClassifierMixin
 
 from dprepro.baselines.dp_bag.curator import STUDENT_ROWS, BagCurator, Votes, plan_votes
 from dprepro.baselines.dp_bag.learner import encode, learn
 from dprepro.data.domain import Domain
 from dprepro.data.drawing import draw_features
-from dprepro.estimators.inputs import read_frame, read_training_rows, resolve_domain_of
-from dprepro.estimators.validation import DOMAIN, SEED, Parametrised, fitting, plain_parameters
+from dprepro.estimators.base import DPEstimator, FrameModel
+from dprepro.estimators.inputs import read_training_rows, resolve_domain_of
+from dprepro.estimators.validation import DOMAIN, SEED, fitting, plain_parameters
 from dprepro.plain import DELTA, EPSILON, MODERATE, Integer, OneOf, OrNone
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import REPLACE_ONE
@@ -26,7 +27,8 @@ _UNKNOWN = ("bounds and categories of all features", "which features have missin
 """What a fit without a domain will read, in words, before its rows are there."""
 
 
-class DPBagClassifier(Parametrised, ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class DPBagClassifier(ClassifierMixin, DPEstimator, FrameModel):
     """Differentially private bagging (Jordon, Yoon, van der Schaar 2019).
 
     Each of `partitions` random partitions cuts the rows into `teachers` equal parts, and a logistic
@@ -77,38 +79,21 @@ class DPBagClassifier(Parametrised, ClassifierMixin, BaseEstimator):
         labels that the domain rules out; without a public domain on other than two classes.
     """
 
-    classes_: np.ndarray
-    domain_: Domain
-    ledger_: Ledger
-
     kinds = MappingProxyType({
         "teachers": Integer(1), "partitions": Integer(1), "rate": OrNone(MODERATE),
         "inputs": OneOf(INPUTS), "limit": Integer(1), "epsilon": EPSILON, "delta": DELTA,
         "domain": OrNone(DOMAIN), "random_state": SEED,
     })  # fmt: skip
 
-    def __init__(
-        self,
-        *,
-        teachers: int = 100,
-        partitions: int = 50,
-        rate: float | None = None,
-        inputs: str = "rows",
-        limit: int = 10_000,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        domain: Domain | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.teachers = teachers
-        self.partitions = partitions
-        self.rate = rate
-        self.inputs = inputs
-        self.limit = limit
-        self.epsilon = epsilon
-        self.delta = delta
-        self.domain = domain
-        self.random_state = random_state
+    teachers: int = 100
+    partitions: int = 50
+    rate: float | None = None
+    inputs: str = "rows"
+    limit: int = 10_000
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    domain: Domain | None = None
+    random_state: int | None = None
 
     @fitting
     def fit(self, X: Any, y: Any) -> DPBagClassifier:
@@ -147,8 +132,7 @@ class DPBagClassifier(Parametrised, ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the student's probabilities of both classes, float64 (n, 2)."""
-        check_is_fitted(self)
-        frame = read_frame(self, X, reset=False)
+        frame = self._frame(X)
         probabilities = np.zeros((len(frame), 2))
         probabilities[:, self.student_.classes_] = self.student_.predict_proba(
             encode(frame, self.domain_)
@@ -157,7 +141,8 @@ class DPBagClassifier(Parametrised, ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the more probable class of each row, (n,)."""
-        return self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
+        positive = self.predict_proba(X)[:, 1] > 0.5
+        return self.classes_[positive.astype(int)]
 
     @property
     def _rate(self) -> float:
@@ -183,21 +168,21 @@ class DPBagClassifier(Parametrised, ClassifierMixin, BaseEstimator):
         return encode(draw_features(domain, labels, curator.public_generator), domain)
 
     def _open_ledger(self, domain: Domain | None) -> Ledger:
-        return Ledger(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            adjacency=REPLACE_ONE,
+        return self._new_ledger(
+            REPLACE_ONE,
+            ["number of rows", "labels", not _observed(domain) and "bounds and categories"],
             unpaid=[STUDENT_ROWS] if self.inputs == "rows" else [],
-            assumed_public=[
-                "number of rows",
-                "labels",
-                *([] if _observed(domain) else ["bounds and categories"]),
-            ],
         )
 
     def _aside(self, rows: int) -> int:
         """Return how many rows teach nobody."""
         return rows // 2 if self.inputs == "rows" else 0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True
+        return tags
 
 
 def _observed(domain: Domain | None) -> tuple[str, ...]:

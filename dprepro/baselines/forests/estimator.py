@@ -11,14 +11,14 @@ from diffprivlib.models import RandomForestClassifier as DiffprivlibForest
 from dprepro.baselines.forests.curator import ForestCurator, LeafLabels, UnlabelledTree
 from dprepro.data.domain import Domain
 from dprepro.data.encode import one_hot_bounds
+from dprepro.estimators.base import DPEstimator
 from dprepro.estimators.inputs import wrap_training_arrays
-from dprepro.estimators.validation import DOMAIN, SEED_OF_NUMPY, Parametrised, fitting
+from dprepro.estimators.validation import DOMAIN, SEED_OF_NUMPY, fitting
 from dprepro.plain import EPSILON, Integer
-from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import ZERO_OUT
 
 
-class DPRandomForest(Parametrised, DiffprivlibForest):
+class DPRandomForest(DPEstimator, DiffprivlibForest):
     """diffprivlib's random forest with exact choices of its labels, and with a ledger.
 
     Splits are drawn at random within the bounds, without a look at the rows. Each row belongs to
@@ -38,7 +38,6 @@ class DPRandomForest(Parametrised, DiffprivlibForest):
     """
 
     domain: Domain
-    ledger_: Ledger
 
     kinds = MappingProxyType({
         "n_estimators": Integer(1), "epsilon": EPSILON, "max_depth": Integer(1),
@@ -77,11 +76,8 @@ class DPRandomForest(Parametrised, DiffprivlibForest):
         """
         self.bounds = one_hot_bounds(self.domain)
         self.classes = np.arange(len(self.domain.target))
-        ledger = Ledger(
-            epsilon=self.epsilon,
-            delta=0.0,
-            adjacency=ZERO_OUT,
-            assumed_public=["number and order of rows", "labels", "bounds and categories"],
+        ledger = self._new_ledger(
+            ZERO_OUT, ["number and order of rows", "labels", "bounds and categories"]
         )
         curator = ForestCurator(
             wrap_training_arrays(X, y, codes=True), ledger, self.random_state, self.domain.observed

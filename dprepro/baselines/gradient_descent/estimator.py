@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from dprepro.baselines.gradient_descent.curator import (
     LARGEST_WEIGHT,
@@ -20,20 +18,21 @@ from dprepro.baselines.gradient_descent.curator import (
 )
 from dprepro.baselines.unit_rows import UnitRows
 from dprepro.data.domain import Domain
-from dprepro.estimators.inputs import read_frame, read_training_rows, resolve_domain_of
-from dprepro.estimators.validation import DOMAIN, SEED, Parametrised, fitting, plain
+from dprepro.estimators.base import BinaryModel, DPEstimator
+from dprepro.estimators.inputs import read_training_rows, resolve_domain_of
+from dprepro.estimators.validation import DOMAIN, SEED, fitting, plain
 from dprepro.plain import DELTA, EPSILON, Integer, Number, OrNone
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import gdp_part
 from dprepro.privacy.gdp import mu_of
-from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import ADD_REMOVE
 
 COUNT_SHARE = 0.01
 """Part of mu^2 for the number of rows; the steps share the rest evenly."""
 
 
-class DPGradientDescentClassifier(Parametrised, ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class DPGradientDescentClassifier(BinaryModel, DPEstimator):
     """Logistic regression whose weights follow noisy gradients of all rows (Song et al. 2013).
 
     Rows have a norm of at most 1 by the public domain (see `UnitRows`). From w = 0, each of T
@@ -82,46 +81,37 @@ class DPGradientDescentClassifier(Parametrised, ClassifierMixin, BaseEstimator):
         On parameters out of range, and as `DPEBMClassifier` on rows.
     """
 
-    classes_: np.ndarray
-    coef_: np.ndarray
-    domain_: Domain
-    ledger_: Ledger
-
     kinds = MappingProxyType({
         "epsilon": EPSILON, "delta": DELTA, "knots": Integer(2), "steps": Integer(1),
         "progress": Number(0), "largest_rate": Number(0), "domain": OrNone(DOMAIN),
         "random_state": SEED,
     })  # fmt: skip
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        knots: int = 10,
-        steps: int = 100,
-        progress: float = 1.0,
-        largest_rate: float = 64.0,
-        domain: Domain | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.knots = knots
-        self.steps = steps
-        self.progress = progress
-        self.largest_rate = largest_rate
-        self.domain = domain
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    knots: int = 10
+    steps: int = 100
+    progress: float = 1.0
+    largest_rate: float = 64.0
+    domain: Domain | None = None
+    random_state: int | None = None
 
     @fitting
     def fit(self, X: Any, y: Any) -> DPGradientDescentClassifier:
         """Fit to X (n, K) and y (n,) with two distinct labels."""
         rows = read_training_rows(self, X, y, self.domain, "binary")
         self.domain_ = domain = resolve_domain_of(self, rows, "binary")
-        self.ledger_ = self._open_ledger(domain)
+        self.ledger_ = self._new_ledger(
+            ADD_REMOVE,
+            [
+                "names, types and number of features",
+                domain.is_public and "bounds, categories and labels",
+                "that two rows at least are there"
+                + ("" if domain.is_public else ", and both labels"),
+            ],
+        )
         curator = GradientCurator(rows, domain, self.knots, self.ledger_, self.random_state)
-        self.coef_ = self._descend(curator, UnitRows(domain, self.knots).columns)
+        self.coef_: np.ndarray = self._descend(curator, UnitRows(domain, self.knots).columns)
         return self
 
     def _descend(self, curator: GradientCurator, columns: int) -> np.ndarray:
@@ -146,28 +136,5 @@ class DPGradientDescentClassifier(Parametrised, ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log odds of the second class, float64 (n,)."""
-        check_is_fitted(self)
-        frame = read_frame(self, X, reset=False)
+        frame = self._frame(X)
         return UnitRows(self.domain_, plain(self, "knots")).scores(frame, self.coef_)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of both classes, float64 (n, 2)."""
-        second = expit(self.decision_function(X))
-        return np.column_stack([1 - second, second])
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the more probable class of each row, (n,)."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
-
-    def _open_ledger(self, domain: Domain) -> Ledger:
-        return Ledger(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            adjacency=ADD_REMOVE,
-            assumed_public=[
-                "names, types and number of features",
-                *(["bounds, categories and labels"] if domain.is_public else []),
-                "that two rows at least are there"
-                + ("" if domain.is_public else ", and both labels"),
-            ],
-        )

@@ -5,6 +5,7 @@ public bounds, and predictions are clipped to the target's bounds, which is post
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -16,10 +17,10 @@ from dprepro.baselines.linear_regression.curator import LinearCurator, Products
 from dprepro.baselines.linear_regression.scaling import scaled
 from dprepro.baselines.linear_regression.solving import trim_and_solve
 from dprepro.data.domain import Domain
+from dprepro.estimators.base import DPEstimator
 from dprepro.estimators.inputs import checked, read_training_arrays
 from dprepro.estimators.validation import DOMAIN, SEED, Parametrised, fitting
 from dprepro.plain import EPSILON
-from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
@@ -46,11 +47,11 @@ class _BoundedLinearRegression(Parametrised, RegressorMixin, BaseEstimator):
         return lower, upper
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PlainBoundedLinearRegression(_BoundedLinearRegression):
     """Least squares without privacy, on the representation of `DPLinearRegression`."""
 
-    def __init__(self, *, domain: Domain) -> None:
-        self.domain = domain
+    domain: Domain
 
     @fitting
     def fit(self, X: Any, y: Any) -> PlainBoundedLinearRegression:
@@ -68,7 +69,8 @@ class PlainBoundedLinearRegression(_BoundedLinearRegression):
         return self
 
 
-class DPLinearRegression(_BoundedLinearRegression):
+@dataclass(eq=False, repr=False, kw_only=True)
+class DPLinearRegression(_BoundedLinearRegression, DPEstimator):
     """The functional mechanism (Zhang et al. 2012), as diffprivlib has it, with exact noise.
 
     Laplace noise is added to y'y, to X'y and to each entry of X'X, with the sensitivities and the
@@ -103,18 +105,11 @@ class DPLinearRegression(_BoundedLinearRegression):
         The releases. The noisy y'y is charged, and not used.
     """
 
-    products_: np.ndarray
-    gram_: np.ndarray
-    ledger_: Ledger
-
     kinds = MappingProxyType({"epsilon": EPSILON, "domain": DOMAIN, "random_state": SEED})
 
-    def __init__(
-        self, *, epsilon: float = 1.0, domain: Domain, random_state: int | None = None
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.random_state = random_state
+    epsilon: float = 1.0
+    domain: Domain
+    random_state: int | None = None
 
     @fitting
     def fit(self, X: Any, y: Any) -> DPLinearRegression:
@@ -130,19 +125,12 @@ class DPLinearRegression(_BoundedLinearRegression):
         """
         rows = read_training_arrays(self, X, y)
         bounds = self._bounds()
-        self.ledger_ = self._new_ledger()
-        curator = LinearCurator(rows, bounds, self.ledger_, self.random_state, self.domain.observed)
+        self.ledger_ = self._new_ledger(
+            REPLACE_ONE,
+            ["number of rows", "bounds of every column and of the target", "categories"],
+        )  # fmt: skip
+        curator = LinearCurator(rows, bounds, self.ledger_, self.random_state, self._observed)
         release = curator.products(Products(1.0, 1.0, bound=1.0))
         self.products_, self.gram_ = release.of_target, release.value
         self.coef_ = trim_and_solve(self.gram_, self.products_, release.scale)
         return self
-
-    def _new_ledger(self) -> Ledger:
-        return Ledger(
-            epsilon=self.epsilon,
-            delta=0.0,
-            adjacency=REPLACE_ONE,
-            assumed_public=[
-                "number of rows", "bounds of every column and of the target", "categories",
-            ],
-        )  # fmt: skip

@@ -14,14 +14,14 @@ from sklearn.preprocessing import StandardScaler
 
 from dprepro.baselines.logistic.curator import LARGEST_NORM, Coefficients, LogisticCurator
 from dprepro.data.domain import Domain
+from dprepro.estimators.base import DPEstimator
 from dprepro.estimators.inputs import check_rows, wrap_training_arrays
-from dprepro.estimators.validation import DOMAIN, SEED_OF_NUMPY, Parametrised, fitting
+from dprepro.estimators.validation import DOMAIN, SEED_OF_NUMPY, fitting
 from dprepro.plain import EPSILON, MODERATE, POSITIVE, Integer, OrNone, flag
-from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
-class DPLogisticRegression(Parametrised, DiffprivlibLogisticRegression):
+class DPLogisticRegression(DPEstimator, DiffprivlibLogisticRegression):
     """diffprivlib's logistic regression with a ledger.
 
     The library's proof needs rows of norm at most 1 and the optimum of the perturbed objective:
@@ -37,7 +37,6 @@ class DPLogisticRegression(Parametrised, DiffprivlibLogisticRegression):
     """
 
     data_norm: Any
-    ledger_: Ledger
 
     kinds = MappingProxyType({
         "epsilon": EPSILON, "data_norm": OrNone(MODERATE), "tol": POSITIVE, "C": POSITIVE,
@@ -67,21 +66,18 @@ class DPLogisticRegression(Parametrised, DiffprivlibLogisticRegression):
     def fit(self, X: np.ndarray, y: np.ndarray, sample_weight: None = None) -> DPLogisticRegression:
         """Fit to X, float64 (n, columns), and binary y (n,)."""
         self.accountant.check(self.epsilon, 0)
-        ledger = self._new_ledger()
-        observed = self.domain.observed if self.domain is not None else ()
-        curator = LogisticCurator(wrap_training_arrays(X, y), ledger, self.random_state, observed)
+        ledger = self._new_ledger(
+            REPLACE_ONE, ["number of rows", "labels", "bound on the row norm"],
+            unpaid=[LARGEST_NORM] if self.data_norm is None else [],
+        )  # fmt: skip
+        rows = wrap_training_arrays(X, y)
+        curator = LogisticCurator(rows, ledger, self.random_state, self._observed)
         curator.fit(self, Coefficients.of(self))
         self.ledger_ = ledger
         return self
 
-    def _new_ledger(self) -> Ledger:
-        return Ledger(
-            epsilon=self.epsilon,
-            delta=0.0,
-            adjacency=REPLACE_ONE,
-            unpaid=[LARGEST_NORM] if self.data_norm is None else [],
-            assumed_public=["number of rows", "labels", "bound on the row norm"],
-        )
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "ledger_")
 
 
 class PlainLogisticRegression(LogisticRegression):

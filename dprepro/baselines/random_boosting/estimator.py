@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from dprepro.baselines.random_boosting.boosting import Plan, boost
 from dprepro.baselines.random_boosting.candidates import as_numbers, bounds_of, ranks, uniform
@@ -19,12 +17,12 @@ from dprepro.baselines.random_boosting.curator import (
     delta_of_rows,
 )
 from dprepro.baselines.random_boosting.settings import CANDIDATES, COMPOSITIONS, UPDATES, Size
-from dprepro.baselines.random_boosting.trees import Tree, sum_of_steps
+from dprepro.baselines.random_boosting.trees import sum_of_steps
 from dprepro.data.domain import Domain
-from dprepro.estimators.inputs import read_frame, read_training_rows, resolve_domain_of
-from dprepro.estimators.validation import DOMAIN, SEED, Parametrised, fitting
+from dprepro.estimators.base import BinaryModel, DPEstimator
+from dprepro.estimators.inputs import read_training_rows, resolve_domain_of
+from dprepro.estimators.validation import DOMAIN, SEED, fitting
 from dprepro.plain import DELTA, EPSILON, SHARE, Integer, Number, OneOf, OrNone, flag
-from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import ADD_REMOVE
 
 _MOST_CANDIDATES = 127  # twice as many, as refining can make, have bins that fit into a byte
@@ -33,7 +31,8 @@ _ONE_PAID = "all, one paid"
 HISTOGRAMS = ("own", "all", _ONE_PAID)
 
 
-class DPRandomBoostingClassifier(Parametrised, ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class DPRandomBoostingClassifier(BinaryModel, DPEstimator):
     """Boosting of trees whose splits are random (Maddock et al. 2022, "TR").
 
     A split is a random candidate of a random feature, so only the leaves are asked for: sums of
@@ -106,13 +105,6 @@ class DPRandomBoostingClassifier(Parametrised, ClassifierMixin, BaseEstimator):
         labels.
     """
 
-    classes_: np.ndarray
-    domain_: Domain
-    ledger_: Ledger
-    trees_: list[Tree]
-    values_: list[np.ndarray]
-    _ranks: list[np.ndarray] | None
-
     kinds = MappingProxyType({
         "n_trees": Integer(1), "max_depth": Integer(1, _MOST_DEPTH), "additive": flag,
         "full_cycles": flag, "update": OneOf(UPDATES), "batches": OrNone(Integer(1)),
@@ -123,60 +115,36 @@ class DPRandomBoostingClassifier(Parametrised, ClassifierMixin, BaseEstimator):
         "epsilon": EPSILON, "delta": DELTA, "domain": OrNone(DOMAIN), "random_state": SEED,
     })  # fmt: skip
 
-    def __init__(
-        self,
-        *,
-        n_trees: int = 100,
-        max_depth: int = 4,
-        additive: bool = True,
-        full_cycles: bool = False,
-        update: str = "newton",
-        batches: int | None = 4,
-        candidates: str = "adaptive_hessian",
-        n_candidates: int = 32,
-        sketch_rounds: int = 5,
-        histograms: str = "own",
-        separate: bool = False,
-        learning_rate: float = 0.3,
-        ridge: float = 1.0,
-        largest_value: float = 2.0,
-        composition: str = "gdp",
-        delta_from_rows: bool = False,
-        from_ranks: bool = False,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        domain: Domain | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_trees = n_trees
-        self.max_depth = max_depth
-        self.additive = additive
-        self.full_cycles = full_cycles
-        self.update = update
-        self.batches = batches
-        self.candidates = candidates
-        self.n_candidates = n_candidates
-        self.sketch_rounds = sketch_rounds
-        self.histograms = histograms
-        self.separate = separate
-        self.learning_rate = learning_rate
-        self.ridge = ridge
-        self.largest_value = largest_value
-        self.composition = composition
-        self.delta_from_rows = delta_from_rows
-        self.from_ranks = from_ranks
-        self.epsilon = epsilon
-        self.delta = delta
-        self.domain = domain
-        self.random_state = random_state
+    n_trees: int = 100
+    max_depth: int = 4
+    additive: bool = True
+    full_cycles: bool = False
+    update: str = "newton"
+    batches: int | None = 4
+    candidates: str = "adaptive_hessian"
+    n_candidates: int = 32
+    sketch_rounds: int = 5
+    histograms: str = "own"
+    separate: bool = False
+    learning_rate: float = 0.3
+    ridge: float = 1.0
+    largest_value: float = 2.0
+    composition: str = "gdp"
+    delta_from_rows: bool = False
+    from_ranks: bool = False
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    domain: Domain | None = None
+    random_state: int | None = None
 
     @fitting
     def fit(self, X: Any, y: Any) -> DPRandomBoostingClassifier:
         """Fit to X (n, K) and y (n,), the domain's labels or their codes."""
         rows = read_training_rows(self, X, y, self.domain, "binary")
         self.domain_ = domain = resolve_domain_of(self, rows, "binary")
-        assumed = ["bounds and categories"] if domain.is_public else []
-        ledger = Ledger(self.epsilon, self.delta, ADD_REMOVE, assumed_public=[*assumed, "labels"])
+        ledger = self._new_ledger(
+            ADD_REMOVE, [domain.is_public and "bounds and categories", "labels"]
+        )
         plan = self._plan(len(domain.features))
         if plan.size.unpaid:
             ledger.gaps.append(UNPAID_HISTOGRAMS)
@@ -192,8 +160,7 @@ class DPRandomBoostingClassifier(Parametrised, ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return scores, float64 (n,): log odds, or mean labels where trees average them."""
-        check_is_fitted(self)
-        columns = self._columns(read_frame(self, X, reset=False))
+        columns = self._columns(self._frame(X))
         if self.additive:
             return self._sum_of_functions(columns)
         scores = np.zeros(columns.shape[1])
@@ -201,15 +168,13 @@ class DPRandomBoostingClassifier(Parametrised, ClassifierMixin, BaseEstimator):
             scores += values[tree.places_of(columns)]
         return scores
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of both classes, float64 (n, 2)."""
-        scores = self.decision_function(X)
-        positive = np.clip(scores, 0, 1) if self.update == "averaging" else expit(scores)
-        return np.column_stack([1 - positive, positive])
+    def _positive(self, scores: np.ndarray) -> np.ndarray:
+        averages = self.update == "averaging"
+        return np.clip(scores, 0, 1) if averages else super()._positive(scores)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the more probable class of each row, (n,)."""
-        return self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
+    @property
+    def _middle(self) -> float:
+        return 0.5 if self.update == "averaging" else 0.0
 
     def _sum_of_functions(self, columns: np.ndarray) -> np.ndarray:
         scores = np.zeros(columns.shape[1])
@@ -265,11 +230,3 @@ class DPRandomBoostingClassifier(Parametrised, ClassifierMixin, BaseEstimator):
     def _check_together(self) -> None:
         if self.full_cycles and not self.additive:
             raise ValueError("full_cycles is for additive models: give additive=True, too")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = False
-        tags.input_tags.allow_nan = True
-        tags.classifier_tags.multi_class = False
-        return tags

@@ -5,13 +5,12 @@ Boosted Decision Trees" (CCS 2024), as their best models on Adult and Abalone ar
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import RegressorMixin
 
 from dprepro.baselines.s_bdt.cells import Cells
 from dprepro.baselines.s_bdt.curator import (
@@ -26,12 +25,12 @@ from dprepro.baselines.s_bdt.curator import (
 from dprepro.baselines.s_bdt.losses import UNIT, LogLoss, Loss, SquaredLoss
 from dprepro.baselines.s_bdt.trees import draw_tree
 from dprepro.data.domain import Domain
-from dprepro.estimators.inputs import Rows, read_frame, read_training_rows, resolve_domain_of
-from dprepro.estimators.validation import DOMAIN, SEED, Parametrised, fitting
+from dprepro.estimators.base import BinaryModel, DPEstimator, FrameModel
+from dprepro.estimators.inputs import Rows, read_training_rows, resolve_domain_of
+from dprepro.estimators.validation import DOMAIN, SEED, fitting
 from dprepro.plain import DELTA, EPSILON, INSIDE, SHARE, Both, Integer, Number, OrNone, flag
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
-from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.renyi import renyi_multiplier
 from dprepro.privacy.sensitivity import ZERO_OUT
@@ -41,14 +40,9 @@ _MOST_TREES, _BOUND = 10**6, Both(Number(0, 100, "(]"), Number(1e-9, 100, "[]"))
 """So that scores and sums of parts, in units, are far from 2^63."""
 
 
-class _SBDT(Parametrised, BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class _SBDT(DPEstimator, FrameModel):
     """Parameters and training that the classifier and the regressor share."""
-
-    domain_: Domain
-    ledger_: Ledger
-    cells_: list[Cells]
-    shapes_: list[np.ndarray]
-    intercept_: float
 
     kinds = MappingProxyType({
         "n_trees": Integer(1, _MOST_TREES), "max_depth": Integer(1, 12), "learning_rate": SHARE,
@@ -60,50 +54,26 @@ class _SBDT(Parametrised, BaseEstimator):
         "domain": OrNone(DOMAIN), "random_state": SEED,
     })  # fmt: skip
 
-    def __init__(
-        self,
-        *,
-        n_trees: int = 200,
-        max_depth: int = 6,
-        learning_rate: float = 0.1,
-        residual_bound: float = 0.3,
-        curvature_bound: float = 0.1,
-        denominator_share: float = 0.1,
-        sampling: float = 1.0,
-        ridge: float = 10.0,
-        leaf_bound: float = 2.0,
-        candidates: int = 32,
-        border: float | None = None,
-        constrained: bool = False,
-        initial_share: float = 0.0,
-        initial_bound: float = 0.5,
-        as_published: bool = False,
-        settings_read_rows: bool = False,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        domain: Domain | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_trees = n_trees
-        self.max_depth = max_depth
-        self.learning_rate = learning_rate
-        self.residual_bound = residual_bound
-        self.curvature_bound = curvature_bound
-        self.denominator_share = denominator_share
-        self.sampling = sampling
-        self.ridge = ridge
-        self.leaf_bound = leaf_bound
-        self.candidates = candidates
-        self.border = border
-        self.constrained = constrained
-        self.initial_share = initial_share
-        self.initial_bound = initial_bound
-        self.as_published = as_published
-        self.settings_read_rows = settings_read_rows
-        self.epsilon = epsilon
-        self.delta = delta
-        self.domain = domain
-        self.random_state = random_state
+    n_trees: int = 200
+    max_depth: int = 6
+    learning_rate: float = 0.1
+    residual_bound: float = 0.3
+    curvature_bound: float = 0.1
+    denominator_share: float = 0.1
+    sampling: float = 1.0
+    ridge: float = 10.0
+    leaf_bound: float = 2.0
+    candidates: int = 32
+    border: float | None = None
+    constrained: bool = False
+    initial_share: float = 0.0
+    initial_bound: float = 0.5
+    as_published: bool = False
+    settings_read_rows: bool = False
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    domain: Domain | None = None
+    random_state: int | None = None
 
     def _train(
         self, rows: Private[Rows], loss: Loss, curvature_bound: float,
@@ -112,7 +82,15 @@ class _SBDT(Parametrised, BaseEstimator):
         self.cells_ = [
             Cells.of(feature, self.candidates, self.border) for feature in self.domain_.features
         ]
-        ledger = self._open_ledger()
+        chosen = self.as_published or self.settings_read_rows
+        ledger = self._new_ledger(
+            ZERO_OUT,
+            [
+                "number of rows",
+                not self.domain_.observed and "bounds, categories, and labels or range",
+            ],
+            unpaid=[SETTINGS] if chosen else [],
+        )
         observed = self.domain_.observed
         curator = SBDTCurator(rows, self.cells_, loss, target, ledger, self.random_state, observed)
         halved = self.as_published and isinstance(loss, LogLoss)
@@ -171,23 +149,9 @@ class _SBDT(Parametrised, BaseEstimator):
         norm = 1.0 if halved else weights.norm  # the authors' accountant counts a norm of 1
         return Noise(multiplier * norm, self.sampling, self.n_trees, budget, initial)
 
-    def _open_ledger(self) -> Ledger:
-        chosen = self.as_published or self.settings_read_rows
-        return Ledger(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            adjacency=ZERO_OUT,
-            unpaid=[SETTINGS] if chosen else [],
-            assumed_public=[
-                "number of rows",
-                *([] if self.domain_.observed else ["bounds, categories, and labels or range"]),
-            ],
-        )
-
     def _scores(self, X: Any) -> np.ndarray:
         """Return the sum of the functions, float64 (n,): log odds, or targets scaled to [-1, 1]."""
-        check_is_fitted(self)
-        frame = read_frame(self, X, reset=False)
+        frame = self._frame(X)
         parts = zip(self.shapes_, self.cells_, frame.columns, strict=True)
         values = [shape[cells.encode(frame[name])] for shape, cells, name in parts]
         return np.sum(values, axis=0) + self.intercept_
@@ -196,15 +160,8 @@ class _SBDT(Parametrised, BaseEstimator):
         if self.initial_share:
             INSIDE("initial_share", self.initial_share)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = False
-        tags.input_tags.allow_nan = True
-        return tags
 
-
-class SBDTClassifier(ClassifierMixin, _SBDT):
+class SBDTClassifier(BinaryModel, _SBDT):
     """Boosted trees for two labels, one feature a tree, none of whose splits looks at a row.
 
     Tree t splits on feature t modulo K only, at candidates or categories drawn at random, so the
@@ -284,8 +241,6 @@ class SBDTClassifier(ClassifierMixin, _SBDT):
         On parameters out of range, or values and labels that the domain rules out.
     """
 
-    classes_: np.ndarray
-
     @fitting
     def fit(self, X: Any, y: Any) -> SBDTClassifier:
         """Fit to X (n, K) and y (n,), the domain's labels or their codes."""
@@ -298,23 +253,9 @@ class SBDTClassifier(ClassifierMixin, _SBDT):
         """Return the log odds of ``classes_[1]``, float64 (n,)."""
         return self._scores(X)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of both classes, float64 (n, 2)."""
-        positive = expit(self._scores(X))
-        return np.column_stack([1 - positive, positive])
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the likelier class of each row, (n,)."""
-        return self.classes_[(self._scores(X) > 0).astype(int)]
-
     def _check_together(self) -> None:
         if self.initial_share != 0:
             raise ValueError("initial_share is for numbers, not for labels: leave it at 0")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 class SBDTRegressor(RegressorMixin, _SBDT):
@@ -335,5 +276,11 @@ class SBDTRegressor(RegressorMixin, _SBDT):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return predictions in the target's unit, float64 (n,)."""
+        scores = self._scores(X)
         low, high = map(float, self.domain_.target)
-        return low + (self._scores(X) + 1) / 2 * (high - low)
+        return low + (scores + 1) / 2 * (high - low)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags

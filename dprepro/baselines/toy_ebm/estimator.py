@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import RegressorMixin
 
-from dprepro.baselines.toy_ebm.bins import ToyBins
 from dprepro.baselines.toy_ebm.curator import (
     GAPS,
     UNBOUNDED,
@@ -20,53 +19,38 @@ from dprepro.baselines.toy_ebm.curator import (
     Step,
     ToyCurator,
 )
-from dprepro.estimators.inputs import Rows, read_frame, read_training_rows
-from dprepro.estimators.validation import SEED, Parametrised, fitting
+from dprepro.estimators.base import BinaryModel, DPEstimator, FrameModel
+from dprepro.estimators.inputs import Rows, read_training_rows
+from dprepro.estimators.validation import SEED, fitting
 from dprepro.plain import DELTA, EPSILON, SHARE, Integer, flag
-from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.sensitivity import ZERO_OUT
 
 
-class _ToyDPEBM(Parametrised, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class _ToyDPEBM(DPEstimator, FrameModel):
     """Parameters and training that the classifier and the regressor share."""
-
-    bins_: list[ToyBins]
-    shapes_: list[np.ndarray]
-    ledger_: Ledger
 
     kinds = MappingProxyType({
         "epsilon": EPSILON, "delta": DELTA, "max_bins": Integer(2), "n_epochs": Integer(1),
         "learning_rate": SHARE, "sigmoid": flag, "random_state": SEED,
     })  # fmt: skip
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        *,
-        max_bins: int = 32,
-        n_epochs: int = 300,
-        learning_rate: float = 0.01,
-        sigmoid: bool = True,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.max_bins = max_bins
-        self.n_epochs = n_epochs
-        self.learning_rate = learning_rate
-        self.sigmoid = sigmoid
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    _: KW_ONLY
+    max_bins: int = 32
+    n_epochs: int = 300
+    learning_rate: float = 0.01
+    sigmoid: bool = True
+    random_state: int | None = None
 
     def _train(self, rows: Private[Rows]) -> None:
         """Boost on the residuals, feature after feature."""
-        self.ledger_ = Ledger(
-            self.epsilon, self.delta, ZERO_OUT, unpaid=list(UNPAID), gaps=list(GAPS)
-        )
+        self.ledger_ = self._new_ledger(ZERO_OUT, unpaid=UNPAID, gaps=GAPS)
         curator = ToyCurator(rows, self.max_bins, self.n_epochs, self.ledger_, self.random_state)
         self.bins_ = curator.bins()
-        self.shapes_ = [np.zeros(bins.count) for bins in self.bins_]
+        self.shapes_: list[np.ndarray] = [np.zeros(bins.count) for bins in self.bins_]
         occupied = curator.occupied()
         for epoch in range(self.n_epochs):
             for k, shape in enumerate(self.shapes_):
@@ -78,19 +62,17 @@ class _ToyDPEBM(Parametrised, BaseEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         """Return the sum of the shape functions, float64 (n,)."""
-        check_is_fitted(self)
-        frame = read_frame(self, X, reset=False)
+        frame = self._frame(X)
         parts = zip(self.shapes_, self.bins_, frame.columns, strict=True)
         return np.sum([shape[b.encode(frame[name])] for shape, b, name in parts], axis=0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = False
+        tags.input_tags.allow_nan = False
         return tags
 
 
-class ToyDPEBMClassifier(ClassifierMixin, _ToyDPEBM):
+class ToyDPEBMClassifier(BinaryModel, _ToyDPEBM):
     """The toy DP-EBM for binary labels. **It is not private**, whatever `epsilon` says.
 
     Chatziloizos, Zhang, Behaegel 2025, section 7, who say so themselves: up to `max_bins` quantile
@@ -128,8 +110,6 @@ class ToyDPEBMClassifier(ClassifierMixin, _ToyDPEBM):
         two labels.
     """
 
-    classes_: np.ndarray
-
     @fitting
     def fit(self, X: Any, y: Any) -> ToyDPEBMClassifier:
         """Fit to X (n, K) and y (n,) with two distinct labels."""
@@ -140,24 +120,20 @@ class ToyDPEBMClassifier(ClassifierMixin, _ToyDPEBM):
         """Return the sum of the functions, float64 (n,); it estimates P(``classes_[1]``)."""
         return self._scores(X)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return float64 (n, 2): the sigmoid of the sum, not calibrated, or the sum clipped."""
-        scores = self._scores(X)
-        positive = expit(scores) if self.sigmoid else np.clip(scores, 0.0, 1.0)
-        return np.column_stack([1.0 - positive, positive])
+    def _positive(self, scores: np.ndarray) -> np.ndarray:
+        """Return the sigmoid of the sum, not calibrated, or the sum clipped."""
+        return super()._positive(scores) if self.sigmoid else np.clip(scores, 0.0, 1.0)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the likelier class of each row by `predict_proba`, (n,).
+    @property
+    def _middle(self) -> float:
+        """With the sigmoid, 0, though the sum estimates a probability, and is seldom negative.
 
-        With the sigmoid that is ``classes_[1]`` wherever the sum, which estimates a probability,
-        is above 0: nearly everywhere. So it is in the original, which prints no accuracy.
+        So it is in the original, which prints no accuracy.
         """
-        positive = self.predict_proba(X)[:, 1] > 0.5
-        return self.classes_[positive.astype(int)]
+        return 0.0 if self.sigmoid else 0.5
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True
         return tags
 

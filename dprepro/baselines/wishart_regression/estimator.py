@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dprepro.baselines.wishart_regression.curator import (
@@ -19,14 +20,15 @@ from dprepro.baselines.wishart_regression.curator import (
     WishartCurator,
 )
 from dprepro.data.domain import Domain
+from dprepro.estimators.base import DPEstimator
 from dprepro.estimators.inputs import checked, read_training_arrays
-from dprepro.estimators.validation import DOMAIN, SEED, Parametrised, fitting
+from dprepro.estimators.validation import DOMAIN, SEED, fitting
 from dprepro.plain import EPSILON, OrNone
-from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
-class WishartLinearRegression(Parametrised, RegressorMixin, BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class WishartLinearRegression(RegressorMixin, DPEstimator):
     """Least squares on noisy second moments, as diffprivlib up to 0.3 did it with its defaults.
 
     With K columns, e = epsilon / (K + 1) and all bounds read from the rows:
@@ -52,22 +54,11 @@ class WishartLinearRegression(Parametrised, RegressorMixin, BaseEstimator):
         Releases, reads that epsilon does not cover, and the gaps that leave no guarantee.
     """
 
-    coef_: np.ndarray
-    intercept_: float
-    ledger_: Ledger
-
     kinds = MappingProxyType({"epsilon": EPSILON, "domain": OrNone(DOMAIN), "random_state": SEED})
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        domain: Domain | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.random_state = random_state
+    epsilon: float = 1.0
+    domain: Domain | None = None
+    random_state: int | None = None
 
     @fitting
     def fit(self, X: Any, y: Any) -> WishartLinearRegression:
@@ -79,13 +70,12 @@ class WishartLinearRegression(Parametrised, RegressorMixin, BaseEstimator):
             If epsilon is not positive and finite, or X or y is not finite.
         """
         rows = read_training_arrays(self, X, y)
-        self.ledger_ = self._new_ledger()
-        observed = self.domain.observed if self.domain is not None else ()
-        curator = WishartCurator(rows, self.ledger_, self.random_state, observed)
+        self.ledger_ = self._new_ledger(REPLACE_ONE, ["number of rows"], unpaid=UNPAID, gaps=GAPS)
+        curator = WishartCurator(rows, self.ledger_, self.random_state, self._observed)
         means = curator.means(ColumnMeans(1.0, 1.0)).value
         curator.tell(Centre(means))
         moments = curator.moments(SecondMoments(1.0, 1.0, gap=TARGET_LEFT_OUT)).value
-        self.coef_ = np.linalg.lstsq(moments[:-1, :-1], moments[:-1, -1], rcond=None)[0]
+        self.coef_: np.ndarray = np.linalg.lstsq(moments[:-1, :-1], moments[:-1, -1], rcond=None)[0]
         self.intercept_ = float(means[-1] - means[:-1] @ self.coef_)
         return self
 
@@ -94,13 +84,3 @@ class WishartLinearRegression(Parametrised, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         X = checked(self, X, reset=False, dtype=np.float64)
         return X @ self.coef_ + self.intercept_
-
-    def _new_ledger(self) -> Ledger:
-        return Ledger(
-            epsilon=self.epsilon,
-            delta=0.0,
-            adjacency=REPLACE_ONE,
-            unpaid=list(UNPAID),
-            assumed_public=["number of rows"],
-            gaps=list(GAPS),
-        )

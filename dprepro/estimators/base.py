@@ -1,0 +1,114 @@
+"""What estimators share: the ledger of a private fit, rows to predict for, two classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dprepro.data.domain import Domain
+from dprepro.estimators.inputs import read_frame
+from dprepro.estimators.validation import Parametrised
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.sensitivity import Adjacency
+
+
+class DPEstimator(Parametrised, BaseEstimator):
+    """An estimator whose fit spends a privacy budget.
+
+    Attributes
+    ----------
+    domain_ : Domain
+        The domain used, where the fit resolves it.
+    ledger_ : Ledger
+        Every noisy release of the fit.
+    """
+
+    domain_: Domain
+    ledger_: Ledger
+
+    def _new_ledger(
+        self,
+        adjacency: Adjacency,
+        public: Iterable[str | bool] = (),
+        *,
+        unpaid: Sequence[str] = (),
+        gaps: Sequence[str] = (),
+        epsilon: float | None = None,
+        delta: float | None = None,
+    ) -> Ledger:
+        """Return an empty ledger of the budget; `public` is what it assumes, but for False."""
+        own_delta = self.delta if "delta" in self.kinds else 0.0
+        return Ledger(
+            epsilon=self.epsilon if epsilon is None else epsilon,
+            delta=own_delta if delta is None else delta,
+            adjacency=adjacency,
+            unpaid=list(unpaid),
+            assumed_public=[text for text in public if isinstance(text, str)],
+            gaps=list(gaps),
+        )
+
+    @property
+    def _observed(self) -> tuple[str, ...]:
+        """What the given domain reads from the rows, in words."""
+        domain: Domain | None = self.domain
+        return () if domain is None else domain.observed
+
+
+class FrameModel(BaseEstimator):
+    """A model of the columns of a DataFrame: numbers and categories, which may be missing."""
+
+    def _frame(self, X: Any) -> pd.DataFrame:
+        """Return rows to predict for; see `read_frame`."""
+        check_is_fitted(self)
+        return read_frame(self, X, reset=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = False
+        return tags
+
+
+class BinaryModel(ClassifierMixin, FrameModel):
+    """A classifier of two labels by a score, which its class defines as `decision_function`."""
+
+    classes_: np.ndarray
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of both classes, float64 (n, 2)."""
+        return self.probabilities_of(self.decision_function(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the likelier class of each row, (n,)."""
+        return self.labels_of(self.decision_function(X))
+
+    def probabilities_of(self, scores: np.ndarray) -> np.ndarray:
+        """Return the probabilities of both classes, float64 (n, 2), of scores (n,)."""
+        positive = self._positive(scores)
+        return np.column_stack([1.0 - positive, positive])
+
+    def labels_of(self, scores: np.ndarray) -> np.ndarray:
+        """Return the likelier class, (n,), of scores (n,)."""
+        return self.classes_[(scores > self._middle).astype(int)]
+
+    def _positive(self, scores: np.ndarray) -> np.ndarray:
+        """Return the probability of ``classes_[1]``, (n,): scores are log odds."""
+        probabilities: np.ndarray = expit(scores)
+        return probabilities
+
+    @property
+    def _middle(self) -> float:
+        """The score at which both classes are alike."""
+        return 0.0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
