@@ -19,15 +19,7 @@ from dprepro.audit.result import (
     code_of,
     reasons,
 )
-from dprepro.audit.trials import (
-    Advance,
-    KeptRuns,
-    Schedule,
-    TrialRunner,
-    Trials,
-    batches,
-    schedule,
-)
+from dprepro.audit.trials import Advance, KeptRuns, Schedule, TrialRunner, Trials, batches, schedule
 from dprepro.estimators.contract import ledger_of
 from dprepro.privacy.audit import CONFIDENCE, REFUTING, Guesses
 from dprepro.privacy.gdp import epsilon_of
@@ -128,11 +120,7 @@ def _learnt(training: Trials, ledger: Ledger) -> Distinguisher:
 
 
 def _looked_at(
-    plan: Schedule,
-    trials: int,
-    runner: TrialRunner,
-    rule: Rule,
-    ledger: Ledger,
+    plan: Schedule, trials: int, runner: TrialRunner, rule: Rule, ledger: Ledger
 ) -> tuple[Trials, Bounds]:
     """Return the runs that were judged, and the largest of the bounds, which hold all together."""
     planned = batches("held-out", plan.looks[-1].runs, trials)

@@ -134,11 +134,6 @@ def canary_cases(method: str) -> dict[str, Callable[[AuditSetting], Case]]:
 def _seen_by_scores(setting: AuditSetting, name: str) -> Case:
     pair, words = canary_pair(setting, name, {})
     probe = pd.concat([pair.present[0].iloc[-1:], pair.present[0].iloc[:1]], ignore_index=True)
-    return Case(
-        subject=f"{setting.method}/{name}",
-        task=setting.task,
-        neighbours=words,
-        fit=pair.fit,
-        observe=partial(scores_of, setting.method, pair.domain, probe),
-        trials=_TRIALS,
+    return pair.case(
+        words, partial(scores_of, setting.method, pair.domain, probe), trials=_TRIALS, name=name
     )

@@ -13,7 +13,7 @@ import pandas as pd
 
 from dprepro.audit.bounds import Ceiling
 from dprepro.audit.distinguisher import Rule
-from dprepro.data.domain import Domain, TaskKind
+from dprepro.data.domain import Domain, NumericFeature, TaskKind
 from dprepro.data.encode import ENCODINGS
 from dprepro.methods import registry
 from dprepro.privacy.ledger import Ledger
@@ -139,6 +139,13 @@ class MethodPair:
         encoded = self.encoded[0 if present else 1]
         return _fit_encoded(self.setting, self.domain, encoded, seed, self.params)
 
+    def case(
+        self, neighbours: str, observe: Callable[[Any], np.ndarray], *, name: str = "", **more: Any
+    ) -> Case:
+        """Return its case, "METHOD" or "METHOD/NAME"; `more` are further fields of `Case`."""
+        subject = f"{self.setting.method}/{name}" if name else self.setting.method
+        return Case(subject, self.setting.task, neighbours, self.fit, observe, **more)
+
     @cached_property
     def encoded(self) -> tuple[Encoded, Encoded]:
         """Both tables as the method wants them: encoding takes as long as many a fit."""
@@ -183,6 +190,12 @@ def categories(
 ) -> pd.api.extensions.ExtensionArray:
     """Return a categorical column from codes."""
     return pd.Categorical.from_codes(np.asarray(codes, dtype=np.int64), pd.Index(list(names)))
+
+
+def line(task: TaskKind) -> Domain:
+    """Return a domain of one feature "x" from 0 to 1, and two labels, three, or such a target."""
+    labels = {"binary": ("0", "1"), "multiclass": ("0", "1", "2")}
+    return Domain((NumericFeature("x", 0.0, 1.0),), labels.get(task, (0.0, 1.0)))
 
 
 def table(x: np.ndarray, y: np.ndarray, canary: tuple[float, int] | None) -> Table:

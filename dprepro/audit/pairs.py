@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, table
+from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, line, table
 from dprepro.audit.transcript import ExactlyOverheard, Knows
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.data.encode import ENCODINGS
@@ -39,15 +39,10 @@ def general_case(setting: AuditSetting) -> Case:
     present = table(crowd_x, crowd_y, canary=(1.0, 1))
     absent = table(crowd_x, crowd_y, canary=(1.0, 0) if replaced else None)
     pair = MethodPair(setting, domain, present, absent)
-    return Case(
-        subject=setting.method,
-        task=setting.task,
-        neighbours=(
-            f"{_ROWS} rows at one end of a feature, one at the other end "
-            + ("with the highest or the lowest label" if replaced else "or none")
-        ),
-        fit=pair.fit,
-        observe=Scores(setting.method, domain, (0.0, 1.0)),
+    return pair.case(
+        f"{_ROWS} rows at one end of a feature, one at the other end "
+        + ("with the highest or the lowest label" if replaced else "or none"),
+        Scores(setting.method, domain, (0.0, 1.0)),
     )
 
 
@@ -83,8 +78,7 @@ def scores_of(method: str, domain: Domain, rows: pd.DataFrame, model: Estimator)
 
 def another_x(setting: AuditSetting, params: Mapping[str, Any] | None = None) -> Case:
     """Return a pair whose canary alone has another x, or has the crowd's, or is not there."""
-    binary = setting.task == "binary"
-    domain = Domain((NumericFeature("x", 0.0, 1.0),), ("0", "1") if binary else (0.0, 1.0))
+    domain = line(setting.task)
     x, y = np.zeros(_CROWD), np.arange(_CROWD) % 2
     replaced = registry.get(setting.method).adjacency == REPLACE_ONE
     pair = MethodPair(
@@ -94,15 +88,10 @@ def another_x(setting: AuditSetting, params: Mapping[str, Any] | None = None) ->
         absent=table(x, y, (0.0, 1) if replaced else None),
         params=params or {},
     )
-    return Case(
-        subject=setting.method,
-        task=setting.task,
-        neighbours=(
-            f"{_CROWD} rows at one end of a feature, one at the other end or "
-            + ("with them" if replaced else "none")
-        ),
-        fit=pair.fit,
-        observe=_Dependence(Scores(setting.method, domain, (0.0, 1.0))),
+    return pair.case(
+        f"{_CROWD} rows at one end of a feature, one at the other end or "
+        + ("with them" if replaced else "none"),
+        _Dependence(Scores(setting.method, domain, (0.0, 1.0))),
         trials=_FEW_TRIALS,
     )
 
@@ -135,12 +124,9 @@ def outlier(setting: AuditSetting) -> Case:
     pair = MethodPair(
         setting, domain, present=table(x, y, (_OUTLIER, 0)), absent=table(x, y, (1.0, 1))
     )
-    return Case(
-        subject=setting.method,
-        task=setting.task,
-        neighbours=f"{_TREND} rows at -1 and 1 with a clear trend, and one at {_OUTLIER:g} or at 1",
-        fit=pair.fit,
-        observe=_Slope(Scores(setting.method, domain, (-1.0, 1.0))),
+    return pair.case(
+        f"{_TREND} rows at -1 and 1 with a clear trend, and one at {_OUTLIER:g} or at 1",
+        _Slope(Scores(setting.method, domain, (-1.0, 1.0))),
         trials=_FEW_TRIALS,
     )
 
@@ -181,7 +167,7 @@ def contradicted(
         See `ExactlyOverheard`.
     """
     binary = setting.task == "binary"
-    domain = Domain((NumericFeature("x", 0.0, 1.0),), ("0", "1") if binary else (0.0, 1.0))
+    domain = line(setting.task)
     x, y = np.ones(_ALIKE), np.zeros(_ALIKE, int)
     x[0], y[0] = 0.0, 1  # a row with the other label is there in both worlds
     pair = MethodPair(setting, domain, table(x, y, (1.0, 1)), table(x, y, None), params)

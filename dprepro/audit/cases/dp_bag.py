@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 
 from dprepro.audit.bounds import Ceiling, laplace_lead, two_outcomes
-from dprepro.audit.case import AuditSetting, Case, MethodPair, table
+from dprepro.audit.case import AuditSetting, Case, MethodPair, line, table
 from dprepro.audit.evidence import Answer, Evidence
 from dprepro.audit.pairs import Scores, another_x
 from dprepro.audit.transcript import Event, transcript_case
 from dprepro.baselines.dp_bag.curator import Votes
-from dprepro.data.domain import Domain, NumericFeature
 
 VOTES = "votes"
 
@@ -38,26 +37,18 @@ def one_label(setting: AuditSetting) -> Case:
     likely by a factor that nears e^epsilon as the margin grows, and the event rare.
     """
     teachers = 4 + round(4 / setting.epsilon)
-    domain = Domain((NumericFeature("x", 0.0, 1.0),), ("0", "1"))
+    domain = line(setting.task)
     x, y = np.zeros(teachers - 1), np.append(np.ones(teachers - 2, dtype=int), 0)
     pair = MethodPair(
         setting,
         domain,
         present=table(x, y, (0.0, 1)),
         absent=table(x, y, (0.0, 0)),
-        params={
-            "teachers": teachers,
-            "partitions": 1,
-            "rate": setting.epsilon / 2,
-            "limit": 1,
-        },
+        params={"teachers": teachers, "partitions": 1, "rate": setting.epsilon / 2, "limit": 1},
     )
-    return Case(
-        subject=setting.method,
-        task=setting.task,
-        neighbours=f"{teachers} rows, one or two of them with the rarer label",
-        fit=pair.fit,
-        observe=Scores(setting.method, domain, (0.0,)),
+    return pair.case(
+        f"{teachers} rows, one or two of them with the rarer label",
+        Scores(setting.method, domain, (0.0,)),
         trials=_TRIALS,
         ceiling=_Votes(teachers),
     )
@@ -83,7 +74,7 @@ _TEACHERS = 6
 
 def votes_seen(setting: AuditSetting) -> Case:
     """Return teachers of one row each, whose counts of votes are seen; a row changes its label."""
-    domain = Domain((NumericFeature("x", 0.0, 1.0),), ("0", "1"))
+    domain = line(setting.task)
     others = np.arange(_TEACHERS - 1) % 2
     frame = pd.DataFrame({"x": np.zeros(_TEACHERS)})
     present, absent = ((frame, np.append(others, label)) for label in (1, 0))

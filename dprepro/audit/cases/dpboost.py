@@ -14,11 +14,10 @@ import pandas as pd
 from dprepro.audit.bits_and_files import BITS, bits_case, bits_outcome, can_be_laplace
 from dprepro.audit.bounds import Ceiling
 from dprepro.audit.canaries import canary_cases
-from dprepro.audit.case import AuditSetting, Case, MethodPair, table
+from dprepro.audit.case import AuditSetting, Case, MethodPair, line, table
 from dprepro.audit.evidence import Answer, Choice, Evidence, log_chances
 from dprepro.audit.pairs import Scores
 from dprepro.audit.transcript import WHOLE, Event, Part, overhear, transcript_case
-from dprepro.data.domain import Domain, NumericFeature
 from dprepro.dpboost.curator import AddTree, LeafQuery, SplitQuery, Start
 from dprepro.dpboost.variants import AS_PUBLISHED
 
@@ -55,21 +54,12 @@ def possible_split(setting: AuditSetting) -> Case:
 
 
 def _case(setting: AuditSetting, others: int, neighbours: str) -> Case:
-    binary = setting.task == "binary"
-    domain = Domain(
-        (NumericFeature("x", 0.0, 1.0),), ("0", "1") if binary else (0.0, 1.0)
-    )  # fmt: skip
+    domain = line(setting.task)
     # Both labels among the crowd; all others have the canary's.
     x = np.repeat([0.0, 1.0], [_CROWD, others])
     y = np.concatenate([np.arange(_CROWD) % 2, np.ones(others, dtype=int)])
     pair = MethodPair(setting, domain, table(x, y, (1.0, 1)), table(x, y, None), _PARAMS)
-    return Case(
-        subject=setting.method,
-        task=setting.task,
-        neighbours=neighbours,
-        fit=pair.fit,
-        observe=Scores(setting.method, domain, (0.0, 1.0)),
-    )
+    return pair.case(neighbours, Scores(setting.method, domain, (0.0, 1.0)))
 
 
 def _nodes_and_score(model: Any) -> np.ndarray:
@@ -114,8 +104,7 @@ _OTHERS = 20
 
 def transcript(setting: AuditSetting) -> Case:
     """Return two trees of one split: one cut has the canary alone, which the others dilute."""
-    binary = setting.task == "binary"
-    domain = Domain((NumericFeature("x", 0.0, 1.0),), ("0", "1") if binary else (0.0, 1.0))
+    domain = line(setting.task)
     x, labels = np.append(np.zeros(_OTHERS), 0.3), np.append(np.ones(_OTHERS, int), 0)
     frame = pd.DataFrame({"x": x})
     pair = MethodPair(setting, domain, (frame, labels), (frame[:-1], labels[:-1]), _TWO_TREES)

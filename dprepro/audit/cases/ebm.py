@@ -102,15 +102,10 @@ def many_runs(setting: AuditSetting) -> Case:
             "n_epochs": shape.epochs,
         },
     )
-    return Case(
-        subject=setting.method,
-        task=setting.task,
-        neighbours=(
-            f"{rows} rows with one {'label' if binary else 'target, the lower bound'}, and one row "
-            f"more with the {'other label' if binary else 'upper bound'} or none"
-        ),
-        fit=pair.fit,
-        observe=_canary_bins,
+    return pair.case(
+        f"{rows} rows with one {'label' if binary else 'target, the lower bound'}, and one row "
+        f"more with the {'other label' if binary else 'upper bound'} or none",
+        _canary_bins,
         trials=_trials(shape),
     )
 
@@ -385,10 +380,7 @@ class Rules:
 
 
 def answers(
-    events: Sequence[Event],
-    bin_counts: Sequence[np.ndarray],
-    known: Known,
-    rules: Rules,
+    events: Sequence[Event], bin_counts: Sequence[np.ndarray], known: Known, rules: Rules
 ) -> list[Evidence]:
     """Return all answers of a fit, in order, and what the model says beside them.
 

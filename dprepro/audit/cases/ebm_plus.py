@@ -17,14 +17,7 @@ from dprepro.audit.canaries import KINDS, canary_pair
 from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, categories
 from dprepro.audit.cells import MISSING, RANGE, UPPER, WORDS, additive_pairs
 from dprepro.audit.evidence import Answer, Evidence, Known, Unexplained, sigmoid
-from dprepro.audit.transcript import (
-    WHOLE,
-    Event,
-    ExactlyOverheard,
-    Knows,
-    Part,
-    transcript_case,
-)
+from dprepro.audit.transcript import WHOLE, Event, ExactlyOverheard, Knows, Part, transcript_case
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.ebm_plus.curator import ExactAnswers, Sorting
 from dprepro.ebm_plus.losses import LOGISTIC, SQUARED

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from dprepro.audit.bounds import Ceiling, largest_epsilon, permute_and_flip
-from dprepro.audit.case import AuditSetting, Case, MethodPair, table
+from dprepro.audit.case import AuditSetting, Case, MethodPair, line, table
 from dprepro.audit.pairs import Scores
-from dprepro.data.domain import Domain, NumericFeature
 
 _ROWS_A_LABEL = 5
 _TRIALS = 10_000
@@ -24,16 +23,13 @@ def level(setting: AuditSetting) -> Case:
     the choice may spend on a row.
     """
     labels = 2 if setting.task == "binary" else 3
-    domain = Domain((NumericFeature("x", 0.0, 1.0),), tuple(map(str, range(labels))))
+    domain = line(setting.task)
     y = np.repeat(np.arange(labels), _ROWS_A_LABEL)
     x = np.zeros(y.size)
     pair = MethodPair(setting, domain, table(x, y, (0.0, 1)), table(x, y, None), _PARAMS)
-    return Case(
-        subject=setting.method,
-        task=setting.task,
-        neighbours=f"{_ROWS_A_LABEL} rows of each label in a leaf, and one more of one or none",
-        fit=pair.fit,
-        observe=Scores(setting.method, domain, (0.0,)),
+    return pair.case(
+        f"{_ROWS_A_LABEL} rows of each label in a leaf, and one more of one or none",
+        Scores(setting.method, domain, (0.0,)),
         trials=_TRIALS,
         ceiling=_Flips(labels),
     )

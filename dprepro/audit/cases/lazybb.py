@@ -26,12 +26,12 @@ from dprepro.audit.bounds import (
     two_outcomes,
 )
 from dprepro.audit.canaries import canary_cases
-from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, table
+from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, line, table
 from dprepro.audit.distinguisher import Threshold
 from dprepro.audit.evidence import Choice, Evidence, log_chances
 from dprepro.audit.transcript import WHOLE, Event, transcript_case
 from dprepro.data.boolean import BooleanEncoder
-from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.lazybb.literals import Literals
 from dprepro.lazybb.queries import RuleQuery
 from dprepro.lazybb.weighing import Weighing
@@ -45,7 +45,7 @@ _TRIALS_OF_FORESTS = 12_000
 _ONE_ROUND = {"rounds": 1, "density": 1.0}
 _LABELS = {"splits": 1, "label_share": 0.99}
 _TREES = "topdown"
-_ALIKE = Domain((NumericFeature("x", 0.0, 1.0),), ("0", "1"))
+_ALIKE = line("binary")
 
 # --- one round ------------------------------------------------------------------------------------
 
@@ -103,15 +103,13 @@ def against_the_odds_of_splits(setting: AuditSetting) -> Case:
         setting, domain, present=rows(0), absent=rows(1),
         params={**_ONE_ROUND, "splits": 1, "label_share": 0.01},
     )  # fmt: skip
-    return Case(
-        subject=f"{setting.method}/splits",
-        task=setting.task,
-        neighbours=f"{_PURE_SIDE} rows of each label, one between, one of either label there",
-        fit=pair.fit,
-        observe=_second_feature,
+    return pair.case(
+        f"{_PURE_SIDE} rows of each label, one between, one of either label there",
+        _second_feature,
         trials=_TRIALS,
         rule=Threshold(0.5, "present"),
         ceiling=_of_splits,
+        name="splits",
     )
 
 

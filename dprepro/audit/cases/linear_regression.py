@@ -38,12 +38,9 @@ def moments(setting: AuditSetting) -> Case:
     domain = Domain((NumericFeature("x", -1.0, 1.0),), (-1.0, 1.0))
     x, y = np.ones(_CROWD), np.resize([-1.0, 1.0], _CROWD)
     pair = MethodPair(setting, domain, table(x, y, (1.0, 1)), table(x, y, (0.0, -1)))
-    return Case(
-        subject=setting.method,
-        task=setting.task,
-        neighbours=f"{_CROWD} rows, and one at the upper bounds or at (middle, lowest target)",
-        fit=pair.fit,
-        observe=_MomentsRatio(*(_moments(*rows) for rows in pair.encoded)),
+    return pair.case(
+        f"{_CROWD} rows, and one at the upper bounds or at (middle, lowest target)",
+        _MomentsRatio(*(_moments(*rows) for rows in pair.encoded)),
         trials=_MOMENTS_TRIALS,
     )
 
@@ -66,8 +63,7 @@ class _MomentsRatio:
         _, products, squares, pairs = (entry.scale for entry in model.ledger_.entries)
         columns = model.products_.size
         scales = _flat(
-            np.full(columns, products),
-            np.where(np.eye(columns, dtype=bool), squares, pairs),
+            np.full(columns, products), np.where(np.eye(columns, dtype=bool), squares, pairs)
         )
         ratio = (np.abs(released - self.absent) - np.abs(released - self.present)) / scales
         return np.array([ratio.sum().round(_DECIMALS)])
@@ -142,8 +138,4 @@ def _kinds(square: float, products: np.ndarray, gram: np.ndarray) -> list[np.nda
     return [np.array([square]), products, np.diag(gram), gram[np.triu_indices(len(gram), 1)]]
 
 
-CASES = {
-    "dp-linear-fair": moments,
-    "dp-linear": outlier,
-    f"dp-linear-fair/{WHOLE}": products_seen,
-}
+CASES = {"dp-linear-fair": moments, "dp-linear": outlier, f"dp-linear-fair/{WHOLE}": products_seen}

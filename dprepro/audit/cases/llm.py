@@ -11,10 +11,9 @@ import pandas as pd
 
 from dprepro.audit.bounds import Ceiling
 from dprepro.audit.canaries import canary_cases
-from dprepro.audit.case import AuditSetting, Case, MethodPair, table
+from dprepro.audit.case import AuditSetting, Case, MethodPair, line, table
 from dprepro.audit.evidence import Answer, Choice, Evidence
 from dprepro.audit.transcript import JOINT, WHOLE, Event, transcript_case
-from dprepro.data.domain import Domain, NumericFeature
 from dprepro.llm.curator import GradientQuery
 
 GRADIENTS, BATCHES = "gradients", "batches"
@@ -55,16 +54,13 @@ _SAMPLED_TRIALS = 2000
 def clipped_throughout(setting: AuditSetting) -> Case:
     """Return a crowd at x = 0, which moves no filter, and a canary at x = 1 or none."""
     labels = 2 if setting.task == "binary" else 3
-    domain = Domain((NumericFeature("x", 0.0, 1.0),), tuple(map(str, range(labels))))
+    domain = line(setting.task)
     x, y = np.zeros(_CROWD), np.arange(_CROWD) % labels
     params = {**_PARAMS, "learning_rate": _RATE * setting.epsilon}
     pair = MethodPair(setting, domain, table(x, y, (1.0, 1)), table(x, y, None), params)
-    return Case(
-        subject=setting.method,
-        task=setting.task,
-        neighbours=f"{_CROWD} rows at one end of a feature, one at the other end or none",
-        fit=pair.fit,
-        observe=_parameters,
+    return pair.case(
+        f"{_CROWD} rows at one end of a feature, one at the other end or none",
+        _parameters,
         trials=_TRIALS,
         ceiling=_of_all_sums,
     )
@@ -81,18 +77,16 @@ def sampled(setting: AuditSetting) -> Case:
     What shows little: most steps leave the canary out, and projections are unknown.
     """
     labels = 2 if setting.task == "binary" else 3
-    domain = Domain((NumericFeature("x", 0.0, 1.0),), tuple(map(str, range(labels))))
+    domain = line(setting.task)
     x, y = np.zeros(_MANY), np.arange(_MANY) % labels
     pair = MethodPair(
         setting, domain, table(x, y, (1.0, 1)), table(x, y, None), _SAMPLED_PARAMS
     )  # fmt: skip
-    return Case(
-        subject=f"{setting.method}/sampled",
-        task=setting.task,
-        neighbours=f"{_MANY} rows at one end of a feature, one at the other end or none; sampled",
-        fit=pair.fit,
-        observe=_parameters,
+    return pair.case(
+        f"{_MANY} rows at one end of a feature, one at the other end or none; sampled",
+        _parameters,
         trials=_SAMPLED_TRIALS,
+        name="sampled",
     )
 
 
@@ -133,7 +127,7 @@ def _told(
     size: int,
 ) -> Case:
     labels = 2 if setting.task == "binary" else 3
-    domain = Domain((NumericFeature("x", 0.0, 1.0),), tuple(map(str, range(labels))))
+    domain = line(setting.task)
     x, y = np.append(np.zeros(crowd), 1.0), np.arange(crowd + 1) % labels
     frame = pd.DataFrame({"x": x})
     pair = MethodPair(setting, domain, (frame, y), (frame.iloc[:-1], y[:-1]), params)
@@ -161,11 +155,7 @@ def _weigh_samples(
 
 
 def answers(
-    events: Sequence[Event],
-    X: np.ndarray,
-    labels: np.ndarray,
-    clip: float,
-    multiplier: float,
+    events: Sequence[Event], X: np.ndarray, labels: np.ndarray, clip: float, multiplier: float
 ) -> list[Answer]:
     """Return the answer of every step.
 

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.audit.case import AuditSetting, Case, MethodPair, table
+from dprepro.audit.case import AuditSetting, Case, MethodPair, line, table
 from dprepro.audit.pairs import outlier
-from dprepro.data.domain import Domain, NumericFeature
 from dprepro.privacy.objective import ObjectivePerturbation
 
 _DECIMALS = 4
@@ -31,7 +30,7 @@ def contradiction(setting: AuditSetting) -> Case:
     Either way it is so wrong that its gradient has nearly full length, and the two gradients point
     away from each other.
     """
-    domain = Domain((NumericFeature("x", 0.0, 1.0),), ("0", "1"))
+    domain = line(setting.task)
     x = np.repeat([0.0, 1.0], _CROWD_AT_AN_END)
     y = np.repeat([1, 0], _CROWD_AT_AN_END)
     pair = MethodPair(
@@ -39,15 +38,10 @@ def contradiction(setting: AuditSetting) -> Case:
     )
     mechanism = ObjectivePerturbation(setting.epsilon, 1 / _LOGISTIC_PARAMS["C"])
     signed = (_signed_rows(*rows) for rows in pair.encoded)
-    return Case(
-        subject=setting.method,
-        task=setting.task,
-        neighbours=(
-            f"{_CROWD_AT_AN_END} rows with a label at each end, and one with the wrong label at "
-            "the one end or the other"
-        ),
-        fit=pair.fit,
-        observe=_ObjectiveRatio(mechanism, *signed),
+    return pair.case(
+        f"{_CROWD_AT_AN_END} rows with a label at each end, and one with the wrong label at "
+        "the one end or the other",
+        _ObjectiveRatio(mechanism, *signed),
         trials=_LOGISTIC_TRIALS,
     )
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dprepro.audit.case import AuditSetting, Case, MethodPair, table
+from dprepro.audit.case import AuditSetting, Case, MethodPair, line, table
 from dprepro.audit.pairs import Scores
-from dprepro.data.domain import Domain, NumericFeature
 
 _CROWD, _RARE = 2000, 60
 _PARAMS = {"n_trees": 1, "update": "averaging", "candidates": "uniform"}
@@ -20,16 +19,13 @@ def rare_label(setting: AuditSetting) -> Case:
     """
     scale = max(1.0, 1.0 / setting.epsilon)
     crowd, rare = round(_CROWD * scale), round(_RARE * scale)
-    domain = Domain((NumericFeature("x", 0.0, 1.0),), ("0", "1"))
+    domain = line(setting.task)
     x, y = np.full(crowd, 0.5), np.arange(crowd) < rare
     labels = y.astype(int)
     pair = MethodPair(setting, domain, table(x, labels, (0.5, 1)), table(x, labels, None), _PARAMS)
-    return Case(
-        subject=setting.method,
-        task=setting.task,
-        neighbours=f"{crowd} rows in a leaf, {rare} with the rare label, and one more or none",
-        fit=pair.fit,
-        observe=Scores(setting.method, domain, (0.5,)),
+    return pair.case(
+        f"{crowd} rows in a leaf, {rare} with the rare label, and one more or none",
+        Scores(setting.method, domain, (0.5,)),
     )
 
 
