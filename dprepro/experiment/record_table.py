@@ -7,8 +7,8 @@ somebody asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, get_args
 
@@ -133,29 +133,27 @@ class RecordTable:
         code = self.ledger[row]
         return None if code < 0 else self.ledgers[code]
 
-    def record(self, row: int) -> Record:
-        """Return the record of a row."""
-        task = self.tasks[self.task[row]]
-        key, split = self.keys[row].decode(), int(self.split[row])
-        return Record(
-            task_of_split(task, split, key),
-            STATUSES[self.status[row]],
-            _having(self.metrics, row),
-            _having(self.seconds, row),
-            self.ledger_of(row),
-            self.messages.get(row, ""),
-            self.absent.get(row, {}),
-        )
-
-    def records(self, rows: Iterable[int]) -> Iterator[Record]:
+    def records(self, rows: Sequence[int] | _Rows) -> Iterator[Record]:
         """Yield the records of these rows."""
-        return map(self.record, rows)
+        there = np.asarray(rows, np.intp)
+        figures = zip(_having(self.metrics, there), _having(self.seconds, there), strict=True)
+        for row, (metrics, seconds) in zip(there.tolist(), figures, strict=True):
+            task = self.tasks[self.task[row]]
+            yield Record(
+                task_of_split(task, int(self.split[row]), self.keys[row].decode()),
+                STATUSES[self.status[row]],
+                metrics,
+                seconds,
+                self.ledger_of(row),
+                self.messages.get(row, ""),
+                self.absent.get(row, {}),
+            )
 
 
 def task_of_split(task: Task, split: int, key: str) -> Task:
     """Return the task of another split, whose key is known, without checking or hashing it anew."""
-    made = replace(task, split=split) if task.split != split else task
-    vars(made)["key"] = key
+    made = object.__new__(Task)
+    vars(made).update(vars(task), split=split, key=key)
     return made
 
 
@@ -167,5 +165,7 @@ def _figures(found: Sequence[Mapping[str, float]]) -> dict[str, NDArray[np.float
     }
 
 
-def _having(columns: Mapping[str, NDArray[np.float64]], row: int) -> dict[str, float]:
-    return {name: float(v[row]) for name, v in columns.items() if v[row] == v[row]}
+def _having(columns: Mapping[str, NDArray[np.float64]], rows: _Rows) -> Iterator[dict[str, float]]:
+    found = np.array([values[rows] for values in columns.values()]).reshape(len(columns), len(rows))
+    for figures in found.T.tolist():
+        yield {name: v for name, v in zip(columns, figures, strict=True) if v == v}

@@ -152,16 +152,22 @@ class Part:
     planned: int
     place: int
 
+    @cached_property
+    def alone(self) -> ResultCell:
+        """The cell as if no other journal held it: made once, also where others join."""
+        return _cell([self])
+
 
 def make_cell(parts: Sequence[Part]) -> ResultCell:
     """Make a cell; of several journals, with what each of them holds.
 
     What journals with `looks` add is apart (`ResultCell.more`) from the splits of the others.
     """
+    if len(parts) == 1:
+        looks, cell = parts[0].journal.looks, parts[0].alone
+        return replace(cell, looks=looks) if looks else cell
     own = [part for part in parts if not part.journal.looks]
     cell = _cell(own or parts)
-    if len(parts) == 1:
-        return replace(cell, looks=parts[0].journal.looks)
     adding: dict[str, list[Part]] = {}
     for part in parts:
         for paper, _ in part.journal.tables if part.journal.looks else ():
@@ -176,7 +182,7 @@ def make_cell(parts: Sequence[Part]) -> ResultCell:
     }
     return replace(
         cell,
-        parts={part.journal.name: _cell([part]) for part in parts},
+        parts={part.journal.name: part.alone for part in parts},
         looks=() if own else next(iter(more.values())).looks,
         more=more,
     )
@@ -303,9 +309,7 @@ def _counting(parts: Sequence[Part]) -> _Counting:
         for row in part.rows.tolist():
             split = int(table.split[row])
             known = best.get(split)
-            if known is None or _says_more(
-                table.record(row), parts[known[0]].journal.table.record(known[1])
-            ):
+            if known is None or _says(table, row) > _says(parts[known[0]].journal.table, known[1]):
                 best[split] = number, row
     return [
         (part.journal.table, np.array([r for n, r in best.values() if n == number], np.intp))
@@ -313,10 +317,10 @@ def _counting(parts: Sequence[Part]) -> _Counting:
     ]
 
 
-def _says_more(record: Record, known: Record) -> bool:
-    if record.status != "ok" or known.status != "ok":
-        return record.status == "ok" and known.status != "ok"
-    return record.metrics.keys() > known.metrics.keys()
+def _says(table: RecordTable, row: int) -> set[str]:
+    """Return "ok" and the metrics of a finished record; of another one nothing."""
+    measured = {name for name, values in table.metrics.items() if values[row] == values[row]}
+    return {"ok", *measured} if table.status[row] == _OK else set()
 
 
 def _column(table: RecordTable, name: str, rows: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -72,4 +72,4 @@ def kept_ledger_of(table: RecordTable, row: int) -> LedgerSummary | None:
     try:
         return LedgerSummary.model_validate(ledger)
     except ValidationError:
-        return kept_ledger(table.record(row))
+        return kept_ledger(next(table.records([row])))

@@ -174,7 +174,9 @@ def _timings(groups: Mapping[tuple[str, str], Sequence[Record]]) -> Iterable[Tim
 
 
 def _spendings(groups: Mapping[tuple[str, str], Sequence[Record]]) -> Iterable[Spending]:
-    for (dataset, method), found in groups.items():
+    for (dataset, method), records in groups.items():
+        # A journal keeps a ledger once, however many records have it.
+        found = {(id(r.ledger), r.task.epsilon, r.task.delta): r for r in records}.values()
         ledgers = [ledger for ledger in map(kept_ledger, found) if ledger is not None]
         by_delta: dict[float, list[LedgerSummary]] = {}
         for ledger in ledgers:
