@@ -263,5 +263,5 @@ def _is_no_number(value: object) -> bool:
 
 def _is_of_numpy(value: Any, *names: str) -> bool:
     """Whether it is of one of NumPy's types. Not all commands load NumPy; who gives one has."""
-    numpy = sys.modules.get("numpy")
+    numpy = None if type(value).__module__ == "builtins" else sys.modules.get("numpy")
     return numpy is not None and isinstance(value, tuple(getattr(numpy, name) for name in names))

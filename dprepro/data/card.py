@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,7 +30,6 @@ from dprepro.data.card_parts import (
 )
 from dprepro.data.domain import TOO_FAR, TaskKind
 from dprepro.data.feature_names import expand_names, one_line, with_lists
-from dprepro.data.register import keyed_digest
 from dprepro.errors import DpreproError, nearest
 from dprepro.files import is_file
 from dprepro.resources import builtin
@@ -335,6 +335,8 @@ class Card(Strict):
         Two machines compare it to see whether they have the same data. `nonce`, its key in hex, is
         drawn for one comparison and never stored, so that nobody else can check guesses by it.
         """
+        from dprepro.data.register import keyed_digest
+
         states = [identity.state_of(self, data_dir)]
         if with_test and self.test_card is not None:
             states.append(identity.state_of(self.test_card, data_dir))
@@ -360,6 +362,12 @@ def _in_one_line(names: Any) -> Any:
 def card_names() -> list[str]:
     """Return the names of the built-in cards, sorted."""
     return sorted(path.stem for path in builtin("datasets").glob("*.yaml"))
+
+
+@cache
+def builtin_card(name: str) -> Card:
+    """Return a built-in card, read once; also where a file of this name would win."""
+    return read_model(builtin("datasets") / f"{name}.yaml", Card)
 
 
 def load_card(name_or_path: str | Path) -> Card:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -41,12 +42,12 @@ class NumericFeature:
         object.__setattr__(self, "lower", real(f"lower {whose}", self.lower))
         object.__setattr__(self, "upper", real(f"upper {whose}", self.upper))
         object.__setattr__(self, "missing", flag(f"missing {whose}", self.missing))
-        if not (np.isfinite(self.lower) and np.isfinite(self.upper) and self.lower <= self.upper):
+        if not (-math.inf < self.lower <= self.upper < math.inf):
             raise ValueError(
                 f"feature {self.name!r}: bounds must be finite with lower <= upper, "
                 f"got [{self.lower}, {self.upper}]"
             )
-        if not np.isfinite(float(self.upper) - float(self.lower)):
+        if not math.isfinite(float(self.upper) - float(self.lower)):
             raise ValueError(f"feature {self.name!r}: bounds are {TOO_FAR}")
 
 

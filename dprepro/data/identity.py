@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from dprepro.data import PRIVATE_PREFIX, SYNTHETIC_PREFIX
 from dprepro.data.card_parts import Format
 from dprepro.data.places import cached_file, find_file
-from dprepro.data.register import token_of
 
 if TYPE_CHECKING:
     from dprepro.data.card import Card
@@ -26,6 +25,8 @@ _DETERMINES = ("task", "target", "positive", "labels", "target_bounds", "drop", 
 def name_of(card: Card, data_dir: Path | None, identify: bool) -> str:
     """Return a name for the rows that would be loaded; see `Card.fingerprint`."""
     if card.is_private(data_dir):
+        from dprepro.data.register import token_of  # with what locks files
+
         said = [_said(card, source, part) for source, part in card.parts]
         content = _content(card, data_dir) if identify else ""
         token = token_of(content) if content else "none"

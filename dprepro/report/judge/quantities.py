@@ -16,6 +16,7 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from dprepro.data.card import builtin_card
 from dprepro.errors import DpreproError, nearest
 from dprepro.published.published import FOLDER, load_published
 from dprepro.resources import builtin
@@ -23,7 +24,6 @@ from dprepro.resources import builtin
 if TYPE_CHECKING:
     from dprepro.config import ExperimentConfig
     from dprepro.config_keys import MethodEntry
-    from dprepro.data.card import Card
 
 _TUNED = FOLDER / "lazybb-2022" / "hyperparameters.csv"
 _TUNED_NAMES = {"kappa": "density", "lambda": "learning_rate", "tau": "rounds"}
@@ -108,18 +108,18 @@ def entry_of(config: str, method: str) -> MethodEntry:
 
 def rows(dataset: str) -> float:
     """Return the number of rows by the card, which `dprepro data` verifies."""
-    return _expected(dataset, _card(dataset).expect.rows, "rows")
+    return _expected(dataset, builtin_card(dataset).expect.rows, "rows")
 
 
 def donors_test_rows(dataset: str) -> float:
     """Return the number of rows of the donors' test set by the card."""
-    test = _card(dataset).test
+    test = builtin_card(dataset).test
     return _expected(dataset, None if test is None else test.expect.rows, "test rows")
 
 
 def features(dataset: str) -> float:
     """Return the number of features by the card."""
-    return _expected(dataset, _card(dataset).expect.columns, "columns")
+    return _expected(dataset, builtin_card(dataset).expect.columns, "columns")
 
 
 def most_features(datasets: Sequence[str]) -> float:
@@ -129,7 +129,7 @@ def most_features(datasets: Sequence[str]) -> float:
 
 def positive_percent(dataset: str) -> float:
     """Return the share of positive rows by the card, in percent."""
-    positives = _expected(dataset, _card(dataset).expect.positives, "positives")
+    positives = _expected(dataset, builtin_card(dataset).expect.positives, "positives")
     return 100 * positives / rows(dataset)
 
 
@@ -137,7 +137,7 @@ def boolean_columns(dataset: str) -> float:
     """Return the number of Boolean columns that the public domain of a card gives."""
     from dprepro.data.boolean import BINS
 
-    features = _card(dataset).features
+    features = builtin_card(dataset).features
     if features is None:
         raise DpreproError(f"dataset {dataset!r} has no public domain; name one that has")
     lists = (feature.categories for feature in features.values())
@@ -330,15 +330,6 @@ def _gain(parts: Sequence[Sequence[float]]) -> float:
     whole = [sum(weights) for weights in zip(*parts, strict=True)]
     mixed, *pure = [4 * a * b / (a + b) for a, b in (whole, *parts)]
     return mixed - sum(pure)
-
-
-@cache
-def _card(dataset: str) -> Card:
-    from dprepro.data.card import Card
-    from dprepro.resources import builtin
-    from dprepro.yaml_model import read_model
-
-    return read_model(builtin("datasets") / f"{dataset}.yaml", Card)
 
 
 def _expected(dataset: str, count: int | None, what: str) -> int:

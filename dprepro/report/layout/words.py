@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dprepro.privacy.standing import AuthorsWord
 from dprepro.privacy.units import whose_epsilon
 from dprepro.privacy.unverified import NO_LEDGER
-from dprepro.report.judge.check import CheckReport
-from dprepro.report.judge.held_out import Judgement, Place
 from dprepro.report.judge.omnibus import FAR, Omnibus
 from dprepro.report.judge.power import LimitedBy
 from dprepro.report.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.layout.view import Entry, Group, ResultTable
 from dprepro.report.read.cell import TUNED_NOTE, ResultCell
 from dprepro.terminal import counted
+
+if TYPE_CHECKING:
+    from dprepro.report.judge.check import CheckReport
+    from dprepro.report.judge.held_out import Judgement, Place
 
 BEST = "*"
 """What marks the best of several numbers without colour."""

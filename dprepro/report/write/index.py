@@ -63,18 +63,24 @@ def build_index(results: Results, documents: Sequence[Document]) -> Index:
         for cell in (*results.cells, *results.planned)
         if cell.values or cell.failed or not cell.skipped
     ]
-    known = [cell for cell in measured if not _is_unknown(cell, results)]
+    # Where nothing is known of any config that holds a cell, nobody knows what it answers to.
+    known = [c for c in measured if c.papers is not None or results.plans.keys() & c.journals]
     placed = _placed(known, documents)
     printed = {id(cell) for found in placed.values() for cell in found}
     own = [cell for cell in measured if id(cell) not in printed]
     parts = [_printed(document, documents, placed) for document in documents]
     parts.append(_unprinted(own, results))
+    partial = {id(cell) for cell in own if _is_partial(cell)}
+    for document in documents:
+        for name in document.tables:
+            found = placed.get((document.paper, name), ())
+            partial |= {id(cell) for cell in found if _is_partial(cell, document, name)}
     return Index(
         tuple(part for part in parts if part.lines),
         tuple(dict.fromkeys(cell.dataset for cell in measured)),
         results.journals,
         len(measured),
-        _count_partial(own, placed, documents),
+        len(partial),
     )
 
 
@@ -83,8 +89,9 @@ def _placed(cells: Sequence[ResultCell], documents: Iterable[Document]) -> _Plac
     placed = {}
     for document in documents:
         places = printed_places(document)
+        may = [cell for cell in cells if cell.papers is None or document.paper in cell.papers]
         for name in document.tables:
-            found = [cell for cell in cells if stands_in(cell, document, name, places)]
+            found = [cell for cell in may if stands_in(cell, document, name, places)]
             if found:
                 placed[document.paper, name] = found
     return placed
@@ -93,22 +100,13 @@ def _placed(cells: Sequence[ResultCell], documents: Iterable[Document]) -> _Plac
 def _unprinted(cells: Sequence[ResultCell], results: Results) -> Part:
     """Return the part of configs that hold results of no printed table."""
     journals = dict.fromkeys(name for cell in cells for name in cell.journals)
+    titles = dict.fromkeys(journals, "(config unknown)")
+    titles |= {name: plan.title for name, plan in results.plans.items()}
     lines = tuple(
-        _line(name, _title(results, name), [c.part(name) for c in cells if name in c.journals])
+        _line(name, titles[name], [c.part(name) for c in cells if name in c.journals])
         for name in journals
     )
     return Part("Configs without a printed table", "dprepro table NAME", lines)
-
-
-def _count_partial(
-    own: Iterable[ResultCell], placed: _Placed, documents: Iterable[Document]
-) -> int:
-    """Count the cells that some table marks as partial, each once."""
-    by_name = {document.paper: document for document in documents}
-    partial = {id(cell) for cell in own if _is_partial(cell)}
-    for (paper, name), found in placed.items():
-        partial |= {id(cell) for cell in found if _is_partial(cell, by_name[paper], name)}
-    return len(partial)
 
 
 def render_index(index: Index, folder: Path, width: int) -> str:
@@ -203,16 +201,6 @@ def _beginning(document: Document, documents: Sequence[Document]) -> str:
     return document.paper
 
 
-def _is_unknown(cell: ResultCell, results: Results) -> bool:
-    """Whether nothing is known of any config that holds it, hence not what it answers to."""
-    return cell.papers is None and not any(name in results.plans for name in cell.journals)
-
-
-def _title(results: Results, journal: str) -> str:
-    plan = results.plans.get(journal)
-    return plan.title if plan else "(config unknown)"
-
-
 def _line(
     name: str,
     title: str,
@@ -226,5 +214,5 @@ def _line(
 
 def _is_partial(cell: ResultCell, document: Document | None = None, table: str = "") -> bool:
     """Whether the table marks it: splits are missing of the metric that has most of them."""
-    finished = max(map(len, cell.values.values()), default=0)
-    return finished < splits_needed(cell, cell.dataset, document, table)
+    needed = splits_needed(cell, cell.dataset, document, table)
+    return all(len(values) < needed for values in cell.values.values())
