@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.llm import DPLLMClassifier, LLMClassifier
@@ -29,22 +28,6 @@ def private(**params):
     """Return a small private model; the moments accountant finds its noise quickly."""
     given = {"batch_size": 100, "epochs": 5, "accountant": "moments", "random_state": 0}
     return DPLLMClassifier(**{**given, **SMALL, **params})
-
-
-@parametrize_with_checks(
-    [
-        LLMClassifier(n_maps=2, n_projected=3, epochs=3),
-        DPLLMClassifier(8.0, n_maps=2, n_projected=None, epochs=3, accountant="moments"),
-    ]
-)
-def test_estimator_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.parametrize("estimator", [LLMClassifier(), DPLLMClassifier()])
-def test_every_parameter_can_be_read_and_set(estimator):
-    params = estimator.get_params()
-    assert type(estimator)(**params).get_params() == params
 
 
 def test_one_map_without_privacy_is_multinomial_logistic_regression():

@@ -6,21 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dprepro.baselines.toy_ebm import ToyDPEBMClassifier, ToyDPEBMRegressor
 
 NOISELESS = {"epsilon": 1e9, "random_state": 0}
-
-
-@parametrize_with_checks(
-    [
-        ToyDPEBMClassifier(epsilon=1e3, n_epochs=30, learning_rate=0.1),
-        ToyDPEBMRegressor(epsilon=1e3, n_epochs=30, learning_rate=0.1, sigmoid=False),
-    ]
-)
-def test_estimator_checks(estimator, check):
-    check(estimator)
 
 
 def frame(n=300, seed=0):
