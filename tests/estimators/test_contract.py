@@ -49,8 +49,7 @@ CONTRACT = Path("estimators/contract.py")
 ELSEWHERE = {
     "__init__.py": {"importlib.import_module(_MODULES[name])": "the public names, on first use"},
     "additive/export/predictor.py": {"x": "a number of NumPy's, which this file does not import"},
-    "audit/cases/__init__.py": {"module": "a module of cases need not have both kinds"},
-    "audit/adversary/transcript.py": {"of": "fields of what a listener is given, by name"},
+    "audit/subjects.py": {"module": "a module of cases need not have both kinds"},
     "cli/__init__.py": {"module": "a module of the command line need not be a command"},
     "data/identity.py": {
         "card": "fields of a card, by name",
