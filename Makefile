@@ -117,7 +117,7 @@ docs-test: install-dev ## Run every block of every document in a fresh clone
 
 # Blocks stand on those before them: one process a clone, in order. tests/docs/conftest.py says which
 # pages share the clone of README.md.
-README_CLONE := README or docs/cluster or docs/own
+README_CLONE := README or docs/scale or docs/own
 docs-readme: install-dev | kernels
 	$(BIN)/python -m pytest -m docs tests/docs/test_pages.py -k "$(README_CLONE)"
 

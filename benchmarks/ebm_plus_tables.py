@@ -134,6 +134,12 @@ def beside(*metrics: str) -> list[str]:
     return lines
 
 
+def short() -> list[str]:
+    """Return the means alone of the first table."""
+    means = ("", "---", "DP-EBM", "DP-EBM+", "best rival")
+    return [row for row in beside("auc", "rmse") if row.split("|")[2].strip() in means]
+
+
 def chance(gain: np.ndarray) -> str:
     """Return the p-value of "no better" as the pages print it; "same" if no split differs."""
     return f"{p_value(gain):.1g}" if gain.any() else "same"
@@ -209,9 +215,9 @@ def small() -> list[str]:
 
 
 BLOCKS: dict[str, dict[str, Callable[[], list[str]]]] = {
-    "docs/dp-ebm-plus.md": {
+    "docs/dp-ebm-plus.md": {"short": short, "counts": counts},
+    "docs/evidence/dp-ebm-plus-tables.md": {
         "beside": lambda: beside("auc", "rmse"),
-        "counts": counts,
         "probabilities": lambda: beside("accuracy", "log_loss", "brier_score"),
         "small": small,
     },

@@ -52,7 +52,7 @@ def dataset(
         typer.Option(
             help="CSV with the columns name, type, lower, upper, categories (between |), missing, "
             "ordered, date, measured_in, description. Types: numeric, categorical, date, target, "
-            "unit, drop, list, missing. docs/own-data.md describes it."
+            "unit, drop, list, missing. docs/formats/tables.md describes it."
         ),
     ] = None,
     target: Annotated[

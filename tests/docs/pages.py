@@ -22,7 +22,13 @@ PAGES = (
         for p in (ROOT / "docs" / folder).glob("*.md")
     ),
 )
-README_AND_MORE = ("README.md", "docs/cluster.md", "docs/own-data.md", "docs/own-method.md")
+README_AND_MORE = (
+    "README.md",
+    "docs/own-data.md",
+    "docs/own-method.md",
+    "docs/own-paper.md",
+    "docs/scale.md",
+)
 """Pages that share a clone, so that kernels are compiled once for all of them."""
 
 

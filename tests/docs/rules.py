@@ -69,6 +69,8 @@ RULES = {
         ),
         Rule("dprepro plot curves", "--config adult"),
         Rule("dprepro report --output report.html", "--config adult"),
+    ),
+    "docs/papers.md": (
         Rule(
             "dprepro plot filters fashion-filters --method llm",
             replace=(("fashion-filters --method llm", "few-filters.yaml"),),
@@ -96,7 +98,7 @@ RULES = {
             "dprepro ledger no-noise.yaml --method no-noise --epsilon 1", shows=("does not hold",)
         ),
     ),
-    "docs/cluster.md": (
+    "docs/scale.md": (
         Rule("dask scheduler", "--host 127.0.0.1 --port {port} --no-dashboard", (), "Scheduler at"),
         Rule(
             "dask worker HOST:8786 --nthreads 1 --nworkers 8",
@@ -153,7 +155,7 @@ RULES = {
             replace=(("unit-diabetes", "unit-parkinson"),),
         ),
     ),
-    "docs/shapes.md": (
+    "docs/evidence/shapes.md": (
         Rule(
             'dprepro plot shapes adult-shapes --numeric --method "EBM in 25 bags" --method EBM '
             "--method dp-ebm-gdp --epsilon 4 --epsilon 1 --own-scale",
@@ -213,17 +215,19 @@ ELSEWHERE = {
     "dprepro configs adult": "README.md",
     "dprepro ledger adult --method dp-ebm-gdp --epsilon 1": "PRIVACY.md",
     "dprepro methods dp-ebm-gdp": "docs/own-data.md",
-    "dprepro plot margins lazybb-figure1 --epsilon 1": "README.md",
-    "dprepro plot filters fashion-mnist --method llm --method mlp --row 0 --row 7": "README.md",
+    "dprepro plot margins lazybb-figure1 --epsilon 1": "docs/papers.md",
+    "dprepro plot filters fashion-mnist --method llm --method mlp --row 0 --row 7": (
+        "docs/papers.md"
+    ),
     "dprepro report --output report.html": "README.md",
     "dprepro schema --output schemas": "docs/formats/index.md",
-    "dprepro votes lazybb-adult --epsilon 0.4": "README.md",
+    "dprepro votes lazybb-adult --epsilon 0.4": "docs/papers.md",
 }
 """Examples of --help that take long, and the page whose block runs the same command."""
 
 NOT_RUN = (
-    NotRun("docs/cluster.md", "# cluster.py", "they cannot run this one, as it needs SLURM"),
-    NotRun("docs/shapes.md", "Var f_k(b) =", ""),
+    NotRun("docs/scale.md", "# cluster.py", "they cannot run this one, as it needs SLURM"),
+    NotRun("docs/evidence/shapes.md", "Var f_k(b) =", ""),
     NotRun("docs/dp-ebm-plus.md", "1  TOTALS", ""),
     NotRun("ARCHITECTURE.md", " configs/CONFIG.yaml ", ""),
 )

@@ -81,8 +81,8 @@ def test_the_readme_says_how_good_dp_ebm_plus_is():
         assert rounds_to(found[key].mean("auc"), number), key
 
 
-def test_the_readme_says_what_the_code_of_lazybb_spends():
-    text = sentences("README.md")
+def test_the_page_of_papers_says_what_the_code_of_lazybb_spends():
+    text = sentences("docs/papers.md")
     spent = re.search(r"accuracy is (\S+) and it spends epsilon (\d+)\.", text)
     kept = re.search(r"spends 0\.02 and reaches (\S+) \(5 trees", text)
     code = [c for c in cells("results", "lazybb-adult-code").values() if c.task.epsilon == 0.02]
@@ -101,7 +101,7 @@ def test_the_readme_says_what_the_code_of_lazybb_spends():
 
 @pytest.mark.parametrize("dataset", PLUS_ROWS)
 def test_the_table_of_dp_ebm_plus_is_that_of_its_journals(dataset):
-    table = rows("docs/dp-ebm-plus.md", "## How good it is")
+    table = rows("docs/evidence/dp-ebm-plus-tables.md", "## AUROC and RMSE")
     start = [row[0] for row in table].index(dataset)
     found = cells("results", PLUS_ROWS[dataset])
     metric = "auc" if "AUROC" in dataset else "rmse"
@@ -133,7 +133,7 @@ def test_the_table_of_pairs_is_that_of_its_journals(dataset):
 
 @pytest.mark.parametrize("dataset", PLUS_ROWS)
 def test_the_table_of_dp_ebm_plus_shows_the_best_rival(dataset):
-    table = rows("docs/dp-ebm-plus.md", "## How good it is")
+    table = rows("docs/evidence/dp-ebm-plus-tables.md", "## AUROC and RMSE")
     start = [row[0] for row in table].index(dataset)
     shown = {row[1]: row[2:] for row in table[start : start + 6]}
     found = cells("results", PLUS_ROWS[dataset])
@@ -150,7 +150,7 @@ def test_the_table_of_dp_ebm_plus_shows_the_best_rival(dataset):
 
 
 def test_the_table_of_edits_is_that_of_its_journal():
-    table = rows("docs/shapes.md", "The table shows what an edit costs in accuracy")
+    table = rows("docs/evidence/shapes.md", "The table shows what an edit costs in accuracy")
     assert len(table) == 4
     for epsilon, released, *edits in table:
         mean = cells("results/editing", "adult-monotone")["as released", float(epsilon)].mean("auc")
@@ -274,7 +274,7 @@ UNIT_BOUNDS = ("unit=row", "rows_per_unit=1", "rows_per_unit=2", "rows_per_unit=
 def test_what_the_honest_unit_costs(config, metric, after):
     found = cells("results", config)
     stated = 0
-    for method, epsilon, *means in rows("docs/units.md", after):
+    for method, epsilon, *means in rows("docs/evidence/units.md", after):
         for bound, mean in zip(UNIT_BOUNDS, means, strict=True):
             cell = found.get((f"{method} {bound}", level(epsilon)))
             assert (cell is None) == (not mean)
