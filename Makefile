@@ -1,10 +1,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Extra options for pytest, e.g. make test TESTS=tests/ebm
+# Extra options for pytest, e.g. make test TESTS=tests/methods/dp_ebm
 TESTS ?=
-# Modules to put small faults into, e.g. make mutants MODULES=dprepro/report/judge/statistics.py
-MODULES ?= dprepro/report/judge/statistics.py
+# Modules to put small faults into, e.g. make mutants MODULES=dprepro/judge/statistics.py
+MODULES ?= dprepro/judge/statistics.py
 # Parsers to fuzz, e.g. make campaign-inputs PARSERS="config card"
 PARSERS ?=
 # Tests at the same time, but for `make test` without TESTS: one more than processors here, as some wait. 0: in one
@@ -62,8 +62,8 @@ endif
 # what hands them out takes a tenth of the time. Three are one more than the processors here, as some tests wait. The
 # first two are listed, so that all take about as long; the third has the others.
 PARTS = tests-of-commands tests-of-reports tests-of-methods
-COMMANDS = tests/audit tests/campaign tests/cli tests/inspect tests/release tests/test_releases.py
-REPORTS = tests/data tests/docs tests/estimators tests/experiment tests/report tests/rows
+COMMANDS = tests/audit tests/campaign tests/cli tests/release tests/test_releases.py
+REPORTS = tests/data tests/docs tests/estimators tests/experiment tests/judge tests/papers tests/report tests/results tests/rows
 tests-of-commands: install-dev
 	$(BIN)/python -m pytest $(COMMANDS)
 
@@ -77,7 +77,7 @@ tests-of-methods: install-dev
 
 # Before tests begin, so that none has to wait for it.
 kernels: install-dev
-	$(BIN)/python -c 'import importlib; from dprepro.compiled import compile_once, kernel_modules; \
+	$(BIN)/python -c 'import importlib; from dprepro.runtime.kernels import compile_once, kernel_modules; \
 	  [importlib.import_module(name) for name in kernel_modules()]; compile_once()'
 
 long-test: install-dev ## Run the tests that .ci/run leaves out, as they take long
@@ -88,7 +88,7 @@ golden: install-dev ## Write the bits that small fits of every private method mu
 	$(BIN)/python -m tests.golden --write
 
 kernels-test: install-dev ## Test how kernels are compiled and kept, and that other processors give the same bits
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) -m "compiling and not long" tests/compiled tests/golden tests/baselines/linear_regression
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) -m "compiling and not long" tests/runtime/kernels tests/golden tests/methods/linear_regression
 
 audit-test: install-dev | kernels ## Test that audits pass what is sound, and that attacks fail: thousands of fits
 	$(BIN)/python -m pytest $(IN_PARALLEL) -m "audits and not long" tests/attacks tests/audit

@@ -102,8 +102,8 @@ def synthetic(path: Path, records: int) -> None:
     import pyarrow as pa
 
     from dprepro.experiment.journal import JournalTable, read_journal
-    from dprepro.experiment.lines import written
     from dprepro.experiment.packed import as_file, columns_of
+    from dprepro.experiment.record_codec import written
 
     given = HERE / "results" / "wine-white.parquet"
     plan = JournalTable(given).plan

@@ -10,7 +10,7 @@ import pandas as pd
 from machine import pin_to_one_core
 
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.dpboost import DPBoostClassifier
+from dprepro.methods.dpboost.estimator import DPBoostClassifier
 
 ROWS, FEATURES, REPEATS = 26_000, 14, 5
 

@@ -11,8 +11,8 @@ import numpy as np
 from interpret.glassbox import ExplainableBoostingRegressor
 
 from dprepro.data import load
-from dprepro.ebm import EBMRegressor
 from dprepro.experiment.splits import split_rows
+from dprepro.methods.dp_ebm.ebm import EBMRegressor
 
 
 def main() -> None:

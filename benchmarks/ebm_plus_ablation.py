@@ -26,19 +26,28 @@ from sklearn.metrics import roc_auc_score
 
 from dprepro.data import load
 from dprepro.data.dataset import Dataset
-from dprepro.ebm_plus import algorithm, coarse, coding, curator, losses, shares, strays
-from dprepro.ebm_plus import booster as booster_module
-from dprepro.ebm_plus import function as function_module
-from dprepro.ebm_plus import grid as fine_grid
-from dprepro.ebm_plus.booster import Booster
-from dprepro.ebm_plus.coarse import CoarseBooster
-from dprepro.ebm_plus.function import Answer, Function
-from dprepro.ebm_plus.queries import Code, CodedResiduals, Histogram, Move, Moves, Residuals
-from dprepro.ebm_plus.smoothing import CURVE, JUMPS, Priors, priors
 from dprepro.experiment.splits import split_rows
+from dprepro.methods.dp_ebm_plus import algorithm, curator, losses, low_signal, strategy
+from dprepro.methods.dp_ebm_plus import booster as booster_module
+from dprepro.methods.dp_ebm_plus import booster as shares
+from dprepro.methods.dp_ebm_plus import booster as strays
+from dprepro.methods.dp_ebm_plus import function as function_module
+from dprepro.methods.dp_ebm_plus import grid as fine_grid
+from dprepro.methods.dp_ebm_plus.booster import Booster
+from dprepro.methods.dp_ebm_plus.function import Answer, Function
+from dprepro.methods.dp_ebm_plus.low_signal import CoarseBooster
+from dprepro.methods.dp_ebm_plus.queries import (
+    Code,
+    CodedResiduals,
+    Histogram,
+    Move,
+    Moves,
+    Residuals,
+)
+from dprepro.methods.dp_ebm_plus.smoothing import CURVE, JUMPS, Priors, priors
 from dprepro.methods.registry import Setting, get
+from dprepro.privacy.curator_base import GaussianUses
 from dprepro.privacy.query import Query, Release, Whole
-from dprepro.privacy.release import GaussianUses
 
 DATASETS = ("adult", "telco", "credit", "cal-housing")
 EPSILONS = (0.1, 1.0, 8.0)
@@ -104,7 +113,7 @@ def one_by_one(curator: Any, booster: Booster, number: int) -> None:
     shares = [booster.shares.intercept, *booster.feature_shares()]
     for function, share in zip([booster.intercept, *booster.functions], shares, strict=True):
         own = booster._code(function, 1.0)
-        bound = booster.bound * coding.typical_norm([own], [function.counts])
+        bound = booster.bound * strategy.typical_norm([own], [function.counts])
         query = CodedResiduals(bound, share, (own,), bound)
         release = curator.answer(query)
         answer = Answer(release.value / own.weights, release.scale / own.weights)
@@ -163,7 +172,8 @@ Variant = Callable[[], Any]
 VARIANTS: dict[str, Variant] = {
     "whole": lambda: setting(),
     "cells of equal width only": lambda: setting(
-        replaced(fine_grid, "grid_edges", even_cells), replaced(coarse, "grid_edges", even_cells)
+        replaced(fine_grid, "grid_edges", even_cells),
+        replaced(low_signal, "grid_edges", even_cells),
     ),
     "bins of n/32 rows": lambda: setting(
         *of_both("bin_deviations", np.inf),
@@ -196,8 +206,8 @@ VARIANTS: dict[str, Variant] = {
     "the same budget for all features": lambda: setting(replaced(shares, "EVEN_SHARE", 1.0)),
     "noisy counts not corrected": lambda: setting(replaced(Function, "__post_init__", face_value)),
     "labels: bound 1; regression: half the range": lambda: setting(
-        *(replaced(module, "LARGEST_RESIDUAL", 1.0) for module in (booster_module, coarse)),
-        replaced(coarse, "LEAST", 1.0),
+        *(replaced(module, "LARGEST_RESIDUAL", 1.0) for module in (booster_module, low_signal)),
+        replaced(low_signal, "LEAST", 1.0),
         replaced(booster_module, "best_bound", lambda *arguments, **options: 0.5),
     ),
     "labels: half steps": lambda: setting(replaced(Booster, "_stride", half_steps)),
@@ -212,9 +222,9 @@ VARIANTS: dict[str, Variant] = {
     ),
     "many rows: bins apart": lambda: setting(replaced(Booster, "_set_decays", lambda _: None)),
     "few rows: the bound as elsewhere": lambda: setting(
-        replaced(coarse, "LEAST", booster_module.LARGEST_RESIDUAL)
+        replaced(low_signal, "LEAST", booster_module.LARGEST_RESIDUAL)
     ),
-    "few rows: bins apart": lambda: setting(replaced(coarse, "smooth_sums", lambda *_: None)),
+    "few rows: bins apart": lambda: setting(replaced(low_signal, "smooth_sums", lambda *_: None)),
     "noise in histograms": lambda: setting(exactly(Histogram)),
     "noise in sums of residuals": lambda: setting(exactly(CodedResiduals, Residuals)),
     "4 epochs": lambda: setting(),

@@ -22,9 +22,9 @@ import numpy as np
 import pandas as pd
 from ebm_plus_choice import taking
 
-from dprepro.additive.bands import had_few_rows
+from dprepro.additive.describe import had_few_rows
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 
 FEATURES = tuple(NumericFeature(n, a, b) for n, a, b in (
     ("curve", -4, 4), ("step", 0, 1), ("skewed", 0, 1e5), ("none", 0, 1)

@@ -7,8 +7,8 @@ The mean AUROC (binary), or the mean RMSE over that of a constant (regression), 
 DP-EBM+ as it is, of its coarse and of its fine way alone, and of a linear rival. Large tables are
 thinned. `--few-rows` takes the tables of few_row_tables.py instead, all of them regression.
 `--positives 300` leaves out all other rows with the positive label, so that it is rare.
-`signal` is what `dprepro.ebm_plus.coarse.is_coarse` compares. Other ways leave out or change a
-part. docs/evidence/dp-ebm-plus-versions.md says which version brought it.
+`signal` is what `dprepro.methods.dp_ebm_plus.low_signal.is_coarse` compares. Other ways leave out
+or change a part. docs/evidence/dp-ebm-plus-versions.md says which version brought it.
 
 Few rows or many:
     bound B         labels: residuals are clipped at B at most (0.8 since version 13)
@@ -75,19 +75,19 @@ from replacing import replaced
 from sklearn import metrics
 
 from dprepro.data import load
-from dprepro.ebm_plus import (
+from dprepro.experiment.splits import split_rows
+from dprepro.methods.dp_ebm_plus import (
+    accumulated_steps,
     algorithm,
     booster,
-    coarse,
     curator,
-    decay,
     grid,
     losses,
-    paths,
+    low_signal,
     queries,
     smoothing,
+    strategy,
 )
-from dprepro.experiment.splits import split_rows
 from dprepro.methods.registry import Setting, get
 from dprepro.privacy.gdp import mu_of
 
@@ -144,55 +144,57 @@ def line(words: list[str]) -> None:
     print("| " + " | ".join(words) + " |", flush=True)
 
 
-def shortened(learner: coarse.CoarseBooster, share: float, path: paths.Path) -> float:
+def shortened(
+    learner: low_signal.CoarseBooster, share: float, path: accumulated_steps.Path
+) -> float:
     if not learner.loss.at_once:
         return gain(learner, share, path)
-    noise = learner.loss.coarse_noise * learner.bound / coarse.LARGEST_RESIDUAL
+    noise = learner.loss.coarse_noise * learner.bound / low_signal.LARGEST_RESIDUAL
     with replaced(losses.LogisticLoss, "coarse_noise", noise):
         return gain(learner, share, path)
 
 
-gain = coarse.CoarseBooster.gain
+gain = low_signal.CoarseBooster.gain
 
 
 def bounded(bound: float) -> list[Any]:
     return [
         replaced(booster, "LARGEST_RESIDUAL", bound),
-        replaced(coarse, "LARGEST_RESIDUAL", bound),
-        replaced(coarse, "LEAST", min(bound, coarse.LEAST)),
+        replaced(low_signal, "LARGEST_RESIDUAL", bound),
+        replaced(low_signal, "LEAST", min(bound, low_signal.LEAST)),
     ]
 
 
 def averaged(
-    learner: coarse.CoarseBooster, function: Any, answer: Any, share: float, number: int
+    learner: low_signal.CoarseBooster, function: Any, answer: Any, share: float, number: int
 ) -> np.ndarray:
     if function is learner.intercept:
         return booster.Booster.learn(learner, function, answer, share, number)
     return learn(learner, function, answer, share, number)
 
 
-learn = coarse.CoarseBooster.learn
+learn = low_signal.CoarseBooster.learn
 
 
-def without_middle(learner: coarse.CoarseBooster) -> None:
+def without_middle(learner: low_signal.CoarseBooster) -> None:
     begin(learner)
     learner.middle = None
 
 
-begin = coarse.CoarseBooster.__post_init__
+begin = low_signal.CoarseBooster.__post_init__
 
 
 def no_middle() -> list[Any]:
-    return [replaced(coarse.CoarseBooster, "__post_init__", without_middle)]
+    return [replaced(low_signal.CoarseBooster, "__post_init__", without_middle)]
 
 
 def walking_sums(function: Any, _: float) -> np.ndarray | None:
     """Return the mix that few rows had from version 16 to 18: the covariance exp(-d / 6)."""
-    with replaced(coarse, "alike", lambda lag, _: math.exp(-lag / 6)):
+    with replaced(low_signal, "alike", lambda lag, _: math.exp(-lag / 6)):
         return smooth_sums(function, 6.0)
 
 
-smooth_sums = coarse.smooth_sums
+smooth_sums = low_signal.smooth_sums
 
 
 NAMED: dict[str, Callable[[], list[Any]]] = {
@@ -203,13 +205,13 @@ NAMED: dict[str, Callable[[], list[Any]]] = {
     "uncentred": uncentred,
     "alike": lambda: [replaced(losses.LogisticLoss, "rare", 0.0)],
     "whole paths": lambda: [
-        replaced(paths.Path, "trust", lambda _: 1.0),
+        replaced(accumulated_steps.Path, "trust", lambda _: 1.0),
         *of_both("coarse_noise", 0.8),
     ],
-    "flat bound": lambda: [replaced(coarse, "LEAST", booster.LARGEST_RESIDUAL)],
-    "short steps": lambda: [replaced(coarse.CoarseBooster, "gain", shortened)],
-    "bins apart": lambda: [replaced(coarse, "smooth_sums", lambda *_: None)],
-    "ten bins": lambda: [replaced(coarse, "_INTERVALS", 10)],
+    "flat bound": lambda: [replaced(low_signal, "LEAST", booster.LARGEST_RESIDUAL)],
+    "short steps": lambda: [replaced(low_signal.CoarseBooster, "gain", shortened)],
+    "bins apart": lambda: [replaced(low_signal, "smooth_sums", lambda *_: None)],
+    "ten bins": lambda: [replaced(low_signal, "_INTERVALS", 10)],
     "no curves": lambda: [replaced(booster, "priors", without(smoothing.CURVE))],
     "no jumps": lambda: [replaced(booster, "priors", without(smoothing.JUMPS))],
     "no strays": lambda: [replaced(losses.LogisticLoss, "expects_strays", False)],
@@ -218,7 +220,9 @@ NAMED: dict[str, Callable[[], list[Any]]] = {
         replaced(losses.SquaredLoss, "totals_share", 0.01),
     ],
     "few by rows alone": lambda: [replaced(losses.LogisticLoss, "few", lambda *_: losses.FEW)],
-    "sizes of an epoch": lambda: [replaced(coarse.CoarseBooster, "sizes", booster.Booster.sizes)],
+    "sizes of an epoch": lambda: [
+        replaced(low_signal.CoarseBooster, "sizes", booster.Booster.sizes)
+    ],
     "each bin": lambda: [replaced(booster.Booster, "_set_decays", lambda _: None)],
     "wide bins": lambda: [
         replaced(losses.LogisticLoss, "bin_deviations", 3.0),
@@ -226,23 +230,23 @@ NAMED: dict[str, Callable[[], list[Any]]] = {
         replaced(losses, "_STANDING_OUT", 0.5),
         replaced(grid, "_COARSEST", 12),
     ],
-    "walks": lambda: [replaced(coarse, "smooth_sums", walking_sums)],
+    "walks": lambda: [replaced(low_signal, "smooth_sums", walking_sums)],
     "steps as before": lambda: [
         replaced(losses.SquaredLoss, "coarse_noise", 1.0),
         replaced(losses.SquaredLoss, "coarse_intercept", 0.3),
     ],
     "no middle": no_middle,
     "wide scores": lambda: [replaced(losses.LogisticLoss, "believed", lambda *_: 1.0)],
-    "narrow bounds": lambda: [replaced(coarse, "_NARROWEST", 0.0)],
-    "level averaged": lambda: [replaced(coarse.CoarseBooster, "learn", averaged), *no_middle()],
+    "narrow bounds": lambda: [replaced(low_signal, "_NARROWEST", 0.0)],
+    "level averaged": lambda: [replaced(low_signal.CoarseBooster, "learn", averaged), *no_middle()],
 }
 NUMBERED: dict[str, Callable[[float], list[Any]]] = {
     "bound B": bounded,
-    "reach R": lambda reach: [replaced(coarse, "reach_of", lambda *_: reach)],
-    "alike over P": lambda part: [replaced(decay, "REACH", part)],
+    "reach R": lambda reach: [replaced(low_signal, "reach_of", lambda *_: reach)],
+    "alike over P": lambda part: [replaced(strategy, "REACH", part)],
     "few below S": lambda signal: [replaced(losses, "FEW", signal)],
     "shortest R": lambda reach: of_both("coarse_reach", reach),
-    "unclipped U": lambda bound: [replaced(coarse.CoarseBooster, "unclipped", bound)],
+    "unclipped U": lambda bound: [replaced(low_signal.CoarseBooster, "unclipped", bound)],
     "longest step S": lambda most: [replaced(losses.SquaredLoss, "longest_step", most)],
     "strides of S": lambda most: [replaced(losses.SquaredLoss, "strides", (1.0, most))],
 }

@@ -2,13 +2,13 @@
 
     .venv/bin/python benchmarks/ebm_plus_clear.py --splits 6
 
-`dprepro.ebm_plus.booster` takes noise for small from `_CLEAR` deviations on. The first table has
-the RMSE over that of a constant, for several values of `_CLEAR`, on two tables that no result is
-about and on a simulated one whose features depend on each other: twelve mixtures of four numbers.
-"never" counts all epochs by their number, and goes as far as answers say. Where rows are few, as of
-parkinson at 0.5, only the bound of residuals depends on it. The second table has the root
-mean square error of functions on the simulated tables of `ebm_plus_bands.py`, whose features are
-independent: there later epochs tell nothing more, and their noise is not averaged away.
+`dprepro.methods.dp_ebm_plus.booster` takes noise for small from `_CLEAR` deviations on. The first
+table has the RMSE over that of a constant, for several values of `_CLEAR`, on two tables that no
+result is about and on a simulated one whose features depend on each other: twelve mixtures of four
+numbers. "never" counts all epochs by their number, and goes as far as answers say. Where rows are
+few, as of parkinson at 0.5, only the bound of residuals depends on it. The second table has the
+root mean square error of functions on the simulated tables of `ebm_plus_bands.py`, whose features
+are independent: there later epochs tell nothing more, and their noise is not averaged away.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from ebm_plus_bands import fit as fit_known
 
 from dprepro.data import load
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm_plus import DPEBMPlusRegressor, booster
 from dprepro.experiment.splits import split_rows
+from dprepro.methods.dp_ebm_plus import booster
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusRegressor
 
 FROM = (math.inf, 1300.0, 2600.0, 5000.0)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)

@@ -21,8 +21,8 @@ import pandas as pd
 
 from dprepro.data import load
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm_plus import DPEBMPlusRegressor
 from dprepro.experiment.splits import split_rows
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusRegressor
 
 REPORTED = ("cal-housing", "elevators", "pol", "wine", "abalone")
 CHOICE = (

@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/ebm_plus_pairs.py --splits 3 --set ALONE=0.15 --set MARGIN=1
 
 The mean AUROC (binary), or the mean RMSE over that of a constant (regression), is printed, and in
-brackets how many pairs were kept. `--set` changes constants of `dprepro.ebm_plus.pairs`; the
-present ones were chosen like this. In the simulated tables x0 and x1 act together, and so do x3
+brackets how many pairs were kept. `--set` changes constants of `dprepro.methods.dp_ebm_plus.pairs`;
+the present ones were chosen like this. In the simulated tables x0 and x1 act together, and so do x3
 and x4.
 """
 
@@ -19,8 +19,8 @@ from ebm_plus_choice import DELTA, TABLES, line, thinned
 from sklearn.metrics import roc_auc_score
 
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm_plus import pairs
 from dprepro.experiment.splits import split_rows
+from dprepro.methods.dp_ebm_plus import pairs
 from dprepro.methods.registry import Setting, get
 
 SIMULATED = {"simulated": "regression", "simulated labels": "binary"}

@@ -21,8 +21,8 @@ import numpy as np
 from ebm_plus_paired import p_value
 from scipy.stats import ttest_rel
 
-from dprepro.published.published import load_published
-from dprepro.report.read.results import read_results
+from dprepro.papers.cells import load_published
+from dprepro.results.folder import read_results
 
 ROOT = Path(__file__).resolve().parent.parent
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)

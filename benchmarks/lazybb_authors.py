@@ -16,13 +16,13 @@ from dataclasses import replace
 import numpy as np
 from replacing import replaced
 
-from dprepro.config import load_config
+from dprepro.experiment.config import load_config
 from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.record import Task
 from dprepro.experiment.worker import DataRef, fit_task, rows_of
-from dprepro.lazybb.literals import Literals
-from dprepro.lazybb.one_rule import Rule
-from dprepro.published.published import load_published
+from dprepro.methods.lazybb.hypotheses import Rule
+from dprepro.methods.lazybb.queries import Literals
+from dprepro.papers.cells import load_published
 
 EPSILONS = (0.1, 0.5, 1, 5)
 HEADS = ("printed", "ours", "1.25 epsilon", "always 1", "level is 1")

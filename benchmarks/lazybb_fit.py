@@ -11,8 +11,8 @@ from sklearn.ensemble import AdaBoostClassifier
 from timing import alternate
 
 from dprepro.data import load
-from dprepro.data.boolean import BooleanEncoder
-from dprepro.lazybb import LazyBBClassifier
+from dprepro.data.encode import BooleanEncoder
+from dprepro.methods.lazybb.estimator import LazyBBClassifier
 
 ROUNDS, REPEATS = 99, 3
 

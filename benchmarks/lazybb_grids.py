@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dprepro.config import load_config
+from dprepro.experiment.config import load_config
 from dprepro.experiment.journal import read_journal
 
 TRIALS = Path(__file__).resolve().parent.parent / "results" / "trials"

@@ -17,9 +17,13 @@ import numpy as np
 from machine import describe
 from threadpoolctl import threadpool_limits
 
-from dprepro.llm import DPLLMClassifier
-from dprepro.llm.maps import clipped_sum, draw_parameters, draw_projections, squared_norms
-from dprepro.llm.training import Adam
+from dprepro.methods.locally_linear.estimator import Adam, DPLLMClassifier
+from dprepro.methods.locally_linear.maps import (
+    clipped_sum,
+    draw_parameters,
+    draw_projections,
+    squared_norms,
+)
 
 ROWS, FEATURES, CLASSES, MAPS, PROJECTED, BATCH = 60_000, 784, 10, 30, 300, 500
 CLIP, SIGMA, BETA = 0.5, 1.3, 1 / 30

@@ -28,12 +28,12 @@ import yaml
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from dprepro.baselines.random_boosting import DPRandomBoostingClassifier
 from dprepro.data import load
 from dprepro.data.dataset import Dataset
 from dprepro.data.domain import Domain
+from dprepro.methods.random_boosting.estimator import DPRandomBoostingClassifier
 from dprepro.methods.registry import Setting, get
-from dprepro.published.published import load_published
+from dprepro.papers.cells import load_published
 
 CONFIGS = Path(__file__).resolve().parents[1] / "configs"
 DATASET = "give-me-some-credit-complete"

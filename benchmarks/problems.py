@@ -14,8 +14,9 @@ from scipy.special import expit
 
 from dprepro.data import load
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm import DPEBMClassifier, EBMClassifier
 from dprepro.experiment.splits import split_rows
+from dprepro.methods.dp_ebm.ebm import EBMClassifier
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier
 
 LIBRARIES = ("dprepro", "interpret-core")
 EPSILON, DELTA = 1.0, 1e-6

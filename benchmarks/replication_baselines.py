@@ -25,7 +25,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from dprepro.data import load
 from dprepro.experiment.splits import split_rows
-from dprepro.published.published import load_published
+from dprepro.papers.cells import load_published
 
 Make = Callable[[float, int], Any]
 SCALINGS = {"raw": (), "standardized": (StandardScaler,), "scaled to [0, 1]": (MinMaxScaler,)}

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
-from dprepro.config import load_config
+from dprepro.experiment.config import load_config
 from dprepro.experiment.plan import narrow, plan
 from dprepro.experiment.worker import DataRef, fit_task, rows_of
 

@@ -32,12 +32,13 @@ from problems import Problem, fit_quietly
 from scipy.special import expit
 
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm import DPEBMClassifier, EBMClassifier
-from dprepro.ebm_plus import DPEBMPlusClassifier
-from dprepro.ebm_plus.losses import LOGISTIC
-from dprepro.rows.holder import even_parts
+from dprepro.methods.dp_ebm.ebm import EBMClassifier
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC
+from dprepro.rows.backends import even_parts
 from dprepro.rows.table import Table
-from dprepro.threads import Threads
+from dprepro.runtime.threads import Threads
 
 FEATURES = 30
 ROW_GROUP = 2**18

@@ -15,7 +15,7 @@ from typing import Any
 
 from replacing import replaced
 
-import dprepro.ebm.curator
+import dprepro.methods.dp_ebm.curator
 
 
 @dataclass
@@ -62,7 +62,7 @@ def alternate(fits: dict[str, Callable[[], object]], repeats: int) -> dict[str, 
 def _kernel_clock() -> Iterator[list[float]]:
     """Collect the seconds of every call of our kernel."""
     spent: list[float] = []
-    boost = dprepro.ebm.curator.boost
+    boost = dprepro.methods.dp_ebm.curator.boost
 
     def timed(*arguments: Any) -> Any:
         start = time.process_time()
@@ -70,7 +70,7 @@ def _kernel_clock() -> Iterator[list[float]]:
         spent.append(time.process_time() - start)
         return result
 
-    with replaced(dprepro.ebm.curator, "boost", timed):
+    with replaced(dprepro.methods.dp_ebm.curator, "boost", timed):
         yield spent
 
 

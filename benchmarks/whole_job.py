@@ -84,7 +84,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _config_names(names: list[str]) -> list[str]:
-    from dprepro.config import load_experiments
+    from dprepro.experiment.config import load_experiments
 
     return [config.name for config in load_experiments(*names)]
 
@@ -104,10 +104,10 @@ def _run(place: Path, config: str, data_dir: Path | None) -> Iterator[dict[str, 
 def _measure(name: str, data_dir: Path | None) -> None:
     """Print one line of JSON for the start of a worker, and one for each task of two splits."""
     pin_to_one_core()
-    from dprepro.config import load_config
-    from dprepro.errors import DpreproError
+    from dprepro.experiment.config import load_config
     from dprepro.experiment.plan import plan
     from dprepro.experiment.worker import DataRef, run_task, warm_up
+    from dprepro.runtime.errors import DpreproError
 
     try:
         config = load_config(name)

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dprepro.additive.file import load_model, save_model
+    from dprepro.cli.scripting import compare, run, table
     from dprepro.data import load
     from dprepro.data.dataset import Dataset
     from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-    from dprepro.dpboost import DPBoostClassifier, DPBoostRegressor
-    from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, EBMRegressor
-    from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
-    from dprepro.errors import DpreproError
-    from dprepro.lazybb import LazyBBClassifier
-    from dprepro.llm import DPLLMClassifier, LLMClassifier
+    from dprepro.methods.dp_ebm.ebm import EBMClassifier, EBMRegressor
+    from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
+    from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
+    from dprepro.methods.dpboost.estimator import DPBoostClassifier, DPBoostRegressor
+    from dprepro.methods.lazybb.estimator import LazyBBClassifier
+    from dprepro.methods.locally_linear.estimator import DPLLMClassifier, LLMClassifier
     from dprepro.privacy.ledger import Ledger
-    from dprepro.scripting import compare, run, table
+    from dprepro.runtime.errors import DpreproError
 
 __version__ = "0.2.0"
 
@@ -53,28 +54,28 @@ __all__ = [
 
 _MODULES = {
     "CategoricalFeature": "dprepro.data.domain",
-    "DPBoostClassifier": "dprepro.dpboost",
-    "DPBoostRegressor": "dprepro.dpboost",
-    "DPEBMClassifier": "dprepro.ebm",
-    "DPEBMPlusClassifier": "dprepro.ebm_plus",
-    "DPEBMPlusRegressor": "dprepro.ebm_plus",
-    "DPEBMRegressor": "dprepro.ebm",
-    "DPLLMClassifier": "dprepro.llm",
+    "DPBoostClassifier": "dprepro.methods.dpboost.estimator",
+    "DPBoostRegressor": "dprepro.methods.dpboost.estimator",
+    "DPEBMClassifier": "dprepro.methods.dp_ebm.estimator",
+    "DPEBMPlusClassifier": "dprepro.methods.dp_ebm_plus.estimator",
+    "DPEBMPlusRegressor": "dprepro.methods.dp_ebm_plus.estimator",
+    "DPEBMRegressor": "dprepro.methods.dp_ebm.estimator",
+    "DPLLMClassifier": "dprepro.methods.locally_linear.estimator",
     "Dataset": "dprepro.data.dataset",
     "Domain": "dprepro.data.domain",
-    "DpreproError": "dprepro.errors",
-    "EBMClassifier": "dprepro.ebm",
-    "EBMRegressor": "dprepro.ebm",
-    "LLMClassifier": "dprepro.llm",
-    "LazyBBClassifier": "dprepro.lazybb",
+    "DpreproError": "dprepro.runtime.errors",
+    "EBMClassifier": "dprepro.methods.dp_ebm.ebm",
+    "EBMRegressor": "dprepro.methods.dp_ebm.ebm",
+    "LLMClassifier": "dprepro.methods.locally_linear.estimator",
+    "LazyBBClassifier": "dprepro.methods.lazybb.estimator",
     "Ledger": "dprepro.privacy.ledger",
     "NumericFeature": "dprepro.data.domain",
-    "compare": "dprepro.scripting",
+    "compare": "dprepro.cli.scripting",
     "load": "dprepro.data",
     "load_model": "dprepro.additive.file",
-    "run": "dprepro.scripting",
+    "run": "dprepro.cli.scripting",
     "save_model": "dprepro.additive.file",
-    "table": "dprepro.scripting",
+    "table": "dprepro.cli.scripting",
 }
 
 
@@ -82,7 +83,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name on its first use."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from dprepro.memory import settle
+    from dprepro.runtime.memory import settle
 
     settle()
     value = getattr(importlib.import_module(_MODULES[name]), name)

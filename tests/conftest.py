@@ -12,8 +12,8 @@ import pytest
 import typer.main
 import typer.testing
 
-from dprepro.cache import cache_dir
-from dprepro.compiled.bundle import FOLDER_VARIABLE
+from dprepro.runtime.files import cache_dir
+from dprepro.runtime.kernels import FOLDER_VARIABLE
 
 ROOT = Path(__file__).resolve().parent.parent
 LONG = ROOT / "tests" / "long.txt"

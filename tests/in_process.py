@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dprepro.experiment import pools
+from dprepro.experiment import local
 from dprepro.experiment import run as run_module
 
 
@@ -36,4 +36,4 @@ class InProcess:
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "LocalExecutor", InProcess)
-    monkeypatch.setattr(pools, "start_ahead", lambda *given: None)
+    monkeypatch.setattr(local, "start_ahead", lambda *given: None)

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprepro.experiment.lines import OF_THE_LINE
-from dprepro.experiment.stated import StatedCell, StatedPlan
+from dprepro.experiment.plan_record import StatedCell, StatedPlan
+from dprepro.experiment.record_codec import OF_THE_LINE
 from dprepro.methods import registry
 
 METHODS = '''

@@ -14,7 +14,7 @@ import pytest
 import typer.main
 
 from dprepro.cli import app
-from dprepro.config import config_names, load_experiments
+from dprepro.experiment.config import config_names, load_experiments
 from dprepro.experiment.plan import plan
 
 ROOT = Path(__file__).resolve().parent.parent

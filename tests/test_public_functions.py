@@ -27,8 +27,8 @@ from dprepro import (
     table,
 )
 from dprepro.additive.editing import interpolate, level, set_value
-from dprepro.privacy.entry import LedgerEntry
-from dprepro.threads import Threads
+from dprepro.privacy.ledger_entry import LedgerEntry
+from dprepro.runtime.threads import Threads
 
 NO_TEXT = [1, None, b"a", True, ["a"], np.nan]
 NO_FLAG = [1, "yes", None, np.nan, pd.NA]

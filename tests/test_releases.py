@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprepro.config import load_config
-from dprepro.data import identity, load
+from dprepro.data import fingerprint as identity
+from dprepro.data import load
 from dprepro.data.card import load_card
 from dprepro.data.verify import values_digest
-from dprepro.errors import DpreproError
-from dprepro.exact import Bits, ExactSampler
+from dprepro.experiment.config import load_config
 from dprepro.experiment.run import Options, look_ahead
 from dprepro.privacy import mechanisms
 from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.sampling import Bits, ExactSampler
+from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 from tests.data.conftest import Reply, Server, server
 from tests.in_process import in_process
@@ -53,7 +54,7 @@ def fix_noise(monkeypatch: pytest.MonkeyPatch) -> None:
             self.sampler = ExactSampler(Bits(3))
             self.public_generator = np.random.default_rng(4)
 
-    monkeypatch.setattr("dprepro.privacy.release.NoiseSource", Fixed)
+    monkeypatch.setattr("dprepro.privacy.curator_base.NoiseSource", Fixed)
 
 
 def neighbours(task: str) -> dict[str, list[Row]]:

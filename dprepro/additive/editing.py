@@ -13,14 +13,13 @@ from typing import Literal
 
 import numpy as np
 
-from dprepro.additive.bins import MISSING, FeatureBins
+from dprepro.additive.bins import BETWEEN, MISSING, FeatureBins
 from dprepro.additive.model import AdditiveModel
-from dprepro.additive.pairs import BETWEEN
 from dprepro.additive.units import on_grid
 from dprepro.data.domain import CategoricalFeature, NumericFeature
-from dprepro.errors import DpreproError, nearest
 from dprepro.estimators.contract import ledger_of
-from dprepro.plain import name_of, real, shown, text
+from dprepro.runtime.arguments import name_of, real, shown, text
+from dprepro.runtime.errors import DpreproError, nearest
 
 Action = Literal["set", "interpolate", "level", "monotone"]
 DIRECTIONS = ("increasing", "decreasing")
@@ -34,7 +33,7 @@ class Edit:
     ----------
     feature, action
         What was changed, and by which function of this module. A pair has the name that
-        `dprepro.additive.pairs.pair_name` gives it.
+        `dprepro.additive.bins.pair_name` gives it.
     detail
         The rest in words.
     before, after

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dprepro.additive.units import on_grid, power_for
-from dprepro.errors import DpreproError
-from dprepro.plain import real
+from dprepro.runtime.arguments import real
+from dprepro.runtime.errors import DpreproError
 
 if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel

@@ -12,9 +12,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dprepro.additive.bins import FeatureBins
+from dprepro.additive.bins import FeatureBins, PairTerm, pair_name
 from dprepro.additive.intervals import ResidualSizes, sizes_of
-from dprepro.additive.pairs import PairTerm, pair_name
 from dprepro.additive.shapes import shapes_of
 from dprepro.additive.units import Powers, on_grid
 from dprepro.estimators.base import BinaryModel, FrameModel

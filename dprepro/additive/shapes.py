@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dprepro.additive.bins import FeatureBins
-from dprepro.additive.pairs import BETWEEN
+from dprepro.additive.bins import BETWEEN, FeatureBins
 from dprepro.data.domain import NumericFeature
 
 if TYPE_CHECKING:

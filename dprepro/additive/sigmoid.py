@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dprepro.compiled import kernel
+from dprepro.runtime.kernels import kernel
 
 _ZERO = np.float32(0.0)
 _HALF = np.float32(0.5)

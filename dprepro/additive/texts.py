@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dprepro.data.cells import Categories, Marks, text_of
-from dprepro.data.columns import distinct
+from dprepro.data.cells import Categories, Marks, distinct, text_of
 from dprepro.data.domain import CategoricalFeature
 
 

@@ -21,11 +21,10 @@ from dprepro.audit.result import (
 )
 from dprepro.audit.trials import Advance, KeptRuns, Schedule, TrialRunner, Trials, batches, schedule
 from dprepro.estimators.contract import ledger_of
-from dprepro.privacy.audit import CONFIDENCE, REFUTING, Guesses
 from dprepro.privacy.gdp import epsilon_of
+from dprepro.privacy.guarantee_status import UNVERIFIED
 from dprepro.privacy.ledger import Ledger, slack
-from dprepro.privacy.ranks import FEWEST_RUNS, mu_by_ranks
-from dprepro.privacy.unverified import UNVERIFIED
+from dprepro.privacy.lower_bounds import CONFIDENCE, FEWEST_RUNS, REFUTING, Guesses, mu_by_ranks
 
 
 class Bounds(NamedTuple):

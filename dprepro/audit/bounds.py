@@ -19,16 +19,16 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, ndtr
 
-from dprepro.privacy.audit import (
+from dprepro.privacy.composition import rho_of, zcdp_epsilon
+from dprepro.privacy.gdp import epsilon_of, mu_of
+from dprepro.privacy.ledger import Ledger, slack
+from dprepro.privacy.lower_bounds import (
     Form,
     Guesses,
     epsilon_lower_bound,
     mu_lower_bound,
     rho_lower_bound,
 )
-from dprepro.privacy.gdp import epsilon_of, mu_of
-from dprepro.privacy.ledger import Ledger, slack
-from dprepro.privacy.rounds import rho_of, zcdp_epsilon
 
 Bound = Callable[[Guesses, Form], np.ndarray]
 """The lower bound that guesses prove, in either form."""

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from dprepro.audit.bounds import Bound
-from dprepro.privacy.audit import FORMS, Form, Guesses
+from dprepro.privacy.lower_bounds import FORMS, Form, Guesses
 
 _THRESHOLDS = 400
 # Beyond so many interquartile ranges, a coordinate counts by its logarithm: tails, and the few

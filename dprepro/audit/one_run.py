@@ -13,9 +13,16 @@ import numpy as np
 from dprepro.audit.bounds import Claim, claim_of
 from dprepro.audit.case import OneRunCase
 from dprepro.audit.result import Audited, AuditVerdict, audited_by, rounded
-from dprepro.privacy.audit import CONFIDENCE, REFUTING, Guesses, mu_lower_bound, one_run_lower_bound
 from dprepro.privacy.gdp import epsilon_of
-from dprepro.privacy.one_run_curve import CURVE, one_run_mu_bound
+from dprepro.privacy.lower_bounds import (
+    CONFIDENCE,
+    CURVE,
+    REFUTING,
+    Guesses,
+    mu_lower_bound,
+    one_run_lower_bound,
+    one_run_mu_bound,
+)
 
 GUESSED_SHARE = 0.25
 """Of the canaries, those with the largest absolute scores are guessed at. Fixed beforehand."""

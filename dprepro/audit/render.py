@@ -12,12 +12,10 @@ from rich.text import Text
 
 from dprepro.audit.one_run import OneRunResult
 from dprepro.audit.result import AuditResult, AuditVerdict
-from dprepro.errors import DpreproError
-from dprepro.privacy.audit import CONFIDENCE, REFUTING
-from dprepro.privacy.one_run_curve import CURVE
-from dprepro.stacked import StackedColumn
-from dprepro.terminal import Renderable, below, stacked_table
-from dprepro.text import plain
+from dprepro.privacy.lower_bounds import CONFIDENCE, CURVE, REFUTING
+from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.terminal import Renderable, StackedColumn, below, stacked_table
+from dprepro.runtime.text import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

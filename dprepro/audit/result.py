@@ -10,12 +10,12 @@ import numpy as np
 
 from dprepro.audit.bounds import Ceiling, Claim, claim_of, spent_under
 from dprepro.audit.case import Case, OneRunCase
-from dprepro.errors import DpreproError
 from dprepro.methods import registry
-from dprepro.privacy.audit import Guesses
+from dprepro.privacy.guarantee_status import AuditVerdict
 from dprepro.privacy.ledger import Ledger, slack
+from dprepro.privacy.lower_bounds import Guesses
 from dprepro.privacy.sensitivity import Adjacency
-from dprepro.privacy.standing import AuditVerdict
+from dprepro.runtime.errors import DpreproError
 
 _TELLING = 0.25
 """An audit that would not even show this share of its ceiling has too few runs."""

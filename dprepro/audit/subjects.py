@@ -15,8 +15,8 @@ from dprepro.audit.case import AuditSetting, Case, OneRunCase
 from dprepro.audit.mechanisms import MECHANISMS, ONE_RUN_MECHANISMS
 from dprepro.audit.pairs import general_case
 from dprepro.data.domain import TaskKind
-from dprepro.errors import DpreproError, nearest
 from dprepro.methods import registry
+from dprepro.runtime.errors import DpreproError, nearest
 
 CANARIES = "canaries"
 """What METHOD/canaries is called; see `stands_for`."""

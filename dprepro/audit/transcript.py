@@ -19,8 +19,8 @@ import numpy as np
 
 from dprepro.audit.case import AuditSetting, Case, MethodPair, Table
 from dprepro.audit.evidence import JOINT_EVIDENCE, Evidence, observed
+from dprepro.privacy.curator_base import listening
 from dprepro.privacy.query import Instruction, Query, Release, Whole
-from dprepro.privacy.release import listening
 
 WHOLE = "transcript"
 JOINT = 0

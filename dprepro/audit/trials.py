@@ -22,8 +22,8 @@ from loky.process_executor import BrokenProcessPool
 from threadpoolctl import threadpool_limits
 
 from dprepro.audit.case import Case
-from dprepro.errors import DpreproError
 from dprepro.methods.registry import all_methods
+from dprepro.runtime.errors import DpreproError
 
 MIN_TRIALS = 40
 

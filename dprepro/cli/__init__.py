@@ -14,11 +14,11 @@ from typing import TextIO
 import typer
 
 from dprepro import __version__
-from dprepro.cli.completing import complete_names
+from dprepro.cli.completion import complete_names
 from dprepro.cli.streams import Streams, say
-from dprepro.errors import DEBUG_VARIABLE, DpreproError, DpreproWarning, publishable
-from dprepro.memory import require, settle
-from dprepro.text import visible
+from dprepro.runtime.errors import DEBUG_VARIABLE, DpreproError, DpreproWarning, publishable
+from dprepro.runtime.memory import require, settle
+from dprepro.runtime.text import visible
 
 app = typer.Typer(
     name="dprepro",
@@ -150,7 +150,7 @@ def _code_of_app() -> int:
 def _print_error(what: str, text: str) -> None:
     from rich.text import Text
 
-    from dprepro.terminal import error_console
+    from dprepro.runtime.terminal import error_console
 
     said = Text.assemble((what, "bold red"), f" {visible(text)}")
     error_console().print(said, soft_wrap=True)
@@ -173,7 +173,7 @@ _NO_REASON = (
 
 def _of_memory(error: Exception) -> str:
     """Return what to say where the machine, or Python for want of memory, has refused something."""
-    from dprepro.experiment.faults import machine_fault
+    from dprepro.experiment.machine_errors import machine_fault
 
     if fault := machine_fault(error):
         return f"error: {fault}. Mend that; then give the same command again"

@@ -17,8 +17,8 @@ import typer
 
 from dprepro import __version__
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.terminal import console, counted, error_console, progress_bar
-from dprepro.text import file_names
+from dprepro.runtime.terminal import console, counted, error_console, progress_bar
+from dprepro.runtime.text import file_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -155,7 +155,7 @@ def _record(output: Path, results: Sequence[AuditResult | OneRunResult]) -> None
 
 
 def _recorded(output: Path) -> list[dict[str, Any]]:
-    from dprepro.errors import DpreproError
+    from dprepro.runtime.errors import DpreproError
 
     if not output.exists():
         return []
@@ -176,7 +176,7 @@ def _key(record: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _check_files(output: Path | None, picture: Path | None, one_run: bool) -> None:
-    from dprepro.errors import DpreproError
+    from dprepro.runtime.errors import DpreproError
 
     if output is not None and output.suffix != ".json":
         raise DpreproError(f"--output {output}: allowed are .json for results, .png and .svg")

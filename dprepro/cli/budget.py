@@ -126,6 +126,6 @@ def _show(account: Sequence[Entry], book: Book) -> None:
 
 def _say(text: str) -> None:
     """Print a line, which goes on below itself where the terminal is too narrow."""
-    from dprepro.terminal import console, wrapped
+    from dprepro.runtime.terminal import console, wrapped
 
     say("\n".join(wrapped(text, console().width, 6)))

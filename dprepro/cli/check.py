@@ -17,14 +17,12 @@ from dprepro.cli.journals import (
     read,
     read_held_out,
 )
-from dprepro.cli.patience import Waiting
-from dprepro.errors import DpreproError
+from dprepro.cli.status import Waiting
+from dprepro.runtime.errors import DpreproError
 
 if TYPE_CHECKING:
-    from dprepro.report.judge.check import CheckReport
-    from dprepro.report.judge.part import LeftOut
-    from dprepro.report.judge.rerun import Again, RerunReport
-    from dprepro.report.read.results import Results
+    from dprepro.judge.check import Again, CheckReport, LeftOut, RerunReport
+    from dprepro.results.folder import Results
 
 # What --fast runs again: a config whose tasks are among those of the full configs.
 FAST_CONFIG = "fast"
@@ -113,12 +111,11 @@ def check(
 
     Example: dprepro check --paper dp-ebm-2021 --verbose
     """
-    from dprepro.published.document import select_documents
-    from dprepro.published.schema import Selector
-    from dprepro.report.judge.check import check_documents
-    from dprepro.report.judge.deviations import load_claim_deviations, load_deviations
-    from dprepro.report.judge.part import selected, touched
-    from dprepro.report.read.metrics import margins
+    from dprepro.judge.check import check_documents, selected, touched
+    from dprepro.judge.deviations import load_claim_deviations, load_deviations
+    from dprepro.papers.document import select_documents
+    from dprepro.papers.schema import Selector
+    from dprepro.results.metrics import margins
 
     if record or fast:
         reviewed_by = deviations if record else None
@@ -165,7 +162,7 @@ def _refuse_parts(*parts: object) -> None:
 
 
 def _rows(found: Results, report: CheckReport) -> list[dict[str, str]]:
-    from dprepro.published.document import select_documents
+    from dprepro.papers.document import select_documents
     from dprepro.report.layout.tables import build_tables
     from dprepro.report.write.rows import recorded_rows
 
@@ -173,8 +170,8 @@ def _rows(found: Results, report: CheckReport) -> list[dict[str, str]]:
 
 
 def _record(found: Results, report: CheckReport, folder: Path) -> None:
-    from dprepro.durable import owner_only
-    from dprepro.report.judge.recorded import NAME, recorded_text
+    from dprepro.judge.snapshot import NAME, recorded_text
+    from dprepro.runtime.files import owner_only
 
     with owner_only(found.is_private):
         (folder / NAME).write_text(recorded_text(_rows(found, report)), encoding="utf-8")
@@ -185,8 +182,8 @@ def _again(
     found: Results, report: CheckReport, folder: Path, data_dir: Path | None, jobs: int | None
 ) -> Again:
     """Compare with what was recorded, and with a few tasks that are run again."""
-    from dprepro.report.judge.recorded import NAME, changes, read_recorded
-    from dprepro.report.judge.rerun import Again
+    from dprepro.judge.check import Again
+    from dprepro.judge.snapshot import NAME, changes, read_recorded
 
     path = folder / NAME
     changed = changes(read_recorded(path), _rows(found, report)) if path.exists() else None
@@ -198,13 +195,13 @@ def _run_again(committed: Path, data_dir: Path | None, jobs: int | None) -> Reru
     """Run the fast config into a folder of its own, and compare with the committed records."""
     from tempfile import TemporaryDirectory
 
-    from dprepro.config import load_config
+    from dprepro.experiment.config import load_config
     from dprepro.experiment.display import display_for
     from dprepro.experiment.journal import read_journal
     from dprepro.experiment.run import Options, journal_path, run
-    from dprepro.report.judge.rerun import compare_records
-    from dprepro.report.read.results import journal_paths
-    from dprepro.terminal import error_console
+    from dprepro.judge.check import compare_records
+    from dprepro.results.folder import journal_paths
+    from dprepro.runtime.terminal import error_console
 
     paths = journal_paths(committed)  # before anything runs
     config = load_config(FAST_CONFIG)
@@ -227,8 +224,8 @@ def _show(
 ) -> None:
     from dprepro.report.write.check import render_again, render_cells, render_check
     from dprepro.report.write.rows import again_json, check_json
-    from dprepro.terminal import console
-    from dprepro.text import json_text
+    from dprepro.runtime.terminal import console
+    from dprepro.runtime.text import json_text
 
     if format is CheckFormat.JSON:
         outcome = check_json(report, require_all)

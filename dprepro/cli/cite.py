@@ -1,13 +1,20 @@
-"""`dprepro cite`: BibTeX entries of datasets, methods and documents."""
+"""`dprepro cite`: BibTeX entries of datasets, methods and documents.
+
+BibTeX entries of the papers, datasets and software that this package builds on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dprepro.cli.streams import say
+from dprepro.runtime.text import latex, one_line
 
 if TYPE_CHECKING:
     from dprepro.data.card import Card
@@ -41,10 +48,9 @@ def cite(
 def _entries_of(name: str) -> list[str]:
     """Return the entries of all that has this name: a method and a dataset can share one."""
     from dprepro.data.card import card_names, load_card
-    from dprepro.errors import DpreproError, nearest
     from dprepro.methods.registry import all_methods
-    from dprepro.published.document import load_documents
-    from dprepro.references import references
+    from dprepro.papers.document import load_documents
+    from dprepro.runtime.errors import DpreproError, nearest
 
     if name == "dprepro":
         return [references()["dprepro"]]
@@ -66,8 +72,7 @@ def _entries_of(name: str) -> list[str]:
 
 
 def _of_keys(keys: list[str] | tuple[str, ...]) -> Iterator[str]:
-    from dprepro.errors import DpreproError
-    from dprepro.references import FILE, references
+    from dprepro.runtime.errors import DpreproError
 
     for key in keys:
         if key not in references():
@@ -80,7 +85,6 @@ def _of_keys(keys: list[str] | tuple[str, ...]) -> Iterator[str]:
 
 def _of_card(card: Card) -> list[str]:
     """Return the entries that a card names, else one of what it says itself."""
-    from dprepro.references import entry
 
     if card.cite:
         return list(_of_keys(card.cite))
@@ -89,8 +93,32 @@ def _of_card(card: Card) -> list[str]:
 
 
 def _of_method(method: Method) -> list[str]:
-    from dprepro.references import entry
 
     if method.cite:
         return list(_of_keys(method.cite))
     return [entry("misc", method.name, (("title", method.title), ("note", method.reference)))]
+
+
+FILE = Path(__file__).with_name("references.bib")
+
+# An entry begins at "@kind{key," and ends at a brace in the first column.
+_ENTRY = re.compile(r"^@\w+\{([^,\s]+),\n.*?^\}$", re.MULTILINE | re.DOTALL)
+
+
+@cache
+def references() -> dict[str, str]:
+    """Return the text of every entry by its key, in the order of the file."""
+    text = FILE.read_text(encoding="utf-8")
+    return {found.group(1): found.group() for found in _ENTRY.finditer(text)}
+
+
+def entry(kind: str, key: str, fields: Iterable[tuple[str, str]]) -> str:
+    """Return a BibTeX entry of these fields, less the empty ones; plain text is escaped."""
+    said = ",\n".join(f"  {name} = {{{_escaped(name, text)}}}" for name, text in fields if text)
+    return f"@{kind}{{{key},\n{said}\n}}"
+
+
+def _escaped(name: str, text: str) -> str:
+    if name == "url":
+        return one_line(text).replace("{", "%7B").replace("}", "%7D")
+    return latex(text)

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dprepro.cli.journals import DEFAULT_FOLDER, Configs, ResultsFolder, read
-from dprepro.cli.levels import repeated_levels
-from dprepro.cli.private import warn
+from dprepro.cli.options import repeated_levels, warn
 
 if TYPE_CHECKING:
-    from dprepro.report.read.results import Results
+    from dprepro.results.folder import Results
 
 
 class CompareFormat(str, Enum):
@@ -60,9 +59,7 @@ def compare(
 
     Example: dprepro compare dp-ebm-plus dp-ebm-gdp --epsilon 1
     """
-    from dprepro.errors import DpreproError
-    from dprepro.report.judge.comparing import compare_methods
-    from dprepro.report.read.metrics import find_metric
+    from dprepro.judge.comparing import compare_methods
     from dprepro.report.write.comparing import (
         comparison_rows,
         csv_rows,
@@ -70,7 +67,9 @@ def compare(
         render_comparison,
         split_rows,
     )
-    from dprepro.terminal import console
+    from dprepro.results.metrics import find_metric
+    from dprepro.runtime.errors import DpreproError
+    from dprepro.runtime.terminal import console
 
     if per_split and format is CompareFormat.TABLE:
         raise DpreproError("--per-split is for files: add --format csv or --format json")
@@ -101,13 +100,12 @@ def _held(
     folder: Path, first: str, second: str, config: list[str] | None, datasets: Sequence[str]
 ) -> tuple[str, str, Results]:
     """Return both names as they are meant, and the results that hold them, of either side."""
-    from dprepro.experiment.naming import any_name_meant
-    from dprepro.report.judge.pairing import refuse_unknown
-    from dprepro.report.read.cell import MARK, is_shipped
-    from dprepro.report.read.mentions import holding_both, is_mentioned, tasks_held
-    from dprepro.report.read.results import assemble
-    from dprepro.report.read.shipped import beside
-    from dprepro.resources import builtin
+    from dprepro.experiment.method_names import any_name_meant
+    from dprepro.judge.comparing import refuse_unknown
+    from dprepro.results.cell import MARK, is_shipped
+    from dprepro.results.folder import assemble, holding_both, is_mentioned, tasks_held
+    from dprepro.results.shipped import beside
+    from dprepro.runtime.files import builtin
 
     meant = []
     sides: dict[bool, list[str]] = {False: [], True: []}

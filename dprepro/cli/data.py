@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from dprepro.cli.finding import Words, select, show_list
+from dprepro.cli.configs import Words, select, show_list
 from dprepro.cli.streams import say
-from dprepro.errors import DpreproError, nearest_names
-from dprepro.text import shell
+from dprepro.runtime.errors import DpreproError, nearest_names
+from dprepro.runtime.text import shell
 
 if TYPE_CHECKING:
     from dprepro.data.card import Card
@@ -105,12 +105,12 @@ def fetch(name: Name, data_dir: DataDir = None) -> None:
 
     Example: dprepro data fetch adult
     """
-    from dprepro.cli import private
+    from dprepro.cli import options
     from dprepro.data import load
     from dprepro.data.card import load_card
 
     dataset = load(name, data_dir, with_test=True)
-    private.warn(load_card(name).is_private(data_dir, with_test=True), _COUNTED)
+    options.warn(load_card(name).is_private(data_dir, with_test=True), _COUNTED)
     rows, columns = dataset.X.shape
     test = f" and {len(dataset.test.X):,} of a test set" if dataset.test else ""
     say(f"{dataset.name}: {rows:,} rows{test}, {columns} columns, verified, from {dataset.source}")
@@ -171,12 +171,12 @@ def check(
 
 def _check_rows(card: Path, found: Card, data_dir: Path | None) -> None:
     """Refuse rows that the card rules out, with all that is wrong at once."""
-    from dprepro.cli import private
+    from dprepro.cli import options
     from dprepro.data import load
-    from dprepro.data.domain_checks import in_words, outside_bounds, undeclared
+    from dprepro.data.verify import in_words, outside_bounds, undeclared
 
     what = "what is said of the rows depends on them"
-    private.warn(found.is_private(data_dir), what)
+    options.warn(found.is_private(data_dir), what)
     dataset = load(card, data_dir, with_test=True)
     names = undeclared(dataset)
     problems = [*([in_words(names)] if names else []), *outside_bounds(dataset, found)]
@@ -191,8 +191,8 @@ def croissant(name: Name) -> None:
     Example: dprepro data croissant adult
     """
     from dprepro.data.card import load_card
-    from dprepro.data.croissant import croissant as described
-    from dprepro.text import json_text
+    from dprepro.data.describe import croissant as described
+    from dprepro.runtime.text import json_text
 
     typer.echo(json_text(described(load_card(name))))
 
@@ -211,15 +211,15 @@ def verify(
 
     Example: dprepro data verify adult
     """
-    from dprepro.cli import private
+    from dprepro.cli import options
     from dprepro.data.card import card_names
     from dprepro.data.loading import verify_all
-    from dprepro.terminal import console, wrapped
+    from dprepro.runtime.terminal import console, wrapped
 
     checks = verify_all([name] if name else card_names(), data_dir)
     width = console().width
     for check in checks:
-        private.warn(check.is_private, _COUNTED)
+        options.warn(check.is_private, _COUNTED)
         text = f"{check.status:>7} {check.name}: {check.message}"
         say("\n".join(wrapped(text, width, 8)))
     if any(c.status == "wrong" or (name and c.status != "ok") for c in checks):
@@ -252,10 +252,9 @@ def describe(
 def _render(description: Description) -> None:
     from rich.text import Text
 
-    from dprepro.data.domain_checks import in_words
-    from dprepro.stacked import StackedColumn
-    from dprepro.terminal import console, stacked_table, wrapped
-    from dprepro.text import visible
+    from dprepro.data.verify import in_words
+    from dprepro.runtime.terminal import StackedColumn, console, stacked_table, wrapped
+    from dprepro.runtime.text import visible
 
     show_list([(key, value) for key, value in _facts(description).items() if value])
     columns = list(_alike(description.columns))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dprepro.cli.model_files import ModelFile
+from dprepro.cli.models import ModelFile
 from dprepro.cli.streams import say
 
 
@@ -57,8 +57,8 @@ def export(
     Example: dprepro export model.json --to sql --output model.sql --table customers
     """
     from dprepro.additive.file import load_model
-    from dprepro.durable import appearing_complete, owner_only
-    from dprepro.errors import DpreproError
+    from dprepro.runtime.errors import DpreproError
+    from dprepro.runtime.files import appearing_complete, owner_only
 
     if to is Form.INTERPRET:
         raise DpreproError(
@@ -85,7 +85,7 @@ def export(
 
             text = to_sql(loaded, table)
         else:
-            from dprepro.additive.export.python import to_python
+            from dprepro.additive.export.plain import to_python
 
             text = to_python(loaded)
         if target is None:

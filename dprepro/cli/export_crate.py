@@ -19,12 +19,12 @@ from dprepro.cli.journals import (
     shown_journals,
 )
 from dprepro.cli.streams import say
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 if TYPE_CHECKING:
     from dprepro.experiment.journal import JournalContents
-    from dprepro.report.read.results import Results
     from dprepro.report.write.crate import Run
+    from dprepro.results.folder import Results
 
 _ADDRESS = re.compile(r"https?://\S+$")
 
@@ -53,7 +53,7 @@ def export_crate(
     Example: dprepro export-crate --config wine --output wine-crate
     """
     from dprepro.experiment.journal import read_journal
-    from dprepro.report.read.results import journal_paths, read_results
+    from dprepro.results.folder import journal_paths, read_results
 
     if output.exists():
         raise DpreproError(f"--output {output}: exists already; name a new folder, or remove it")
@@ -109,9 +109,9 @@ def _write(
 
 
 def _run(folder: Path, path: Path, contents: JournalContents, described: dict[str, str]) -> Run:
-    from dprepro.config import config_names
+    from dprepro.experiment.config import config_names
     from dprepro.report.write.crate import Run
-    from dprepro.resources import builtin
+    from dprepro.runtime.files import builtin
 
     name, plan = path.stem, contents.plan
     journal, config = f"journals/{path.name}", None
@@ -128,13 +128,13 @@ def _run(folder: Path, path: Path, contents: JournalContents, described: dict[st
 
 
 def _verdicts(folder: Path, found: Results, described: dict[str, str]) -> None:
-    from dprepro.published.document import select_documents
-    from dprepro.report.judge.check import check_documents
-    from dprepro.report.judge.deviations import load_claim_deviations, load_deviations
-    from dprepro.report.judge.recorded import recorded_text
+    from dprepro.judge.check import check_documents
+    from dprepro.judge.deviations import load_claim_deviations, load_deviations
+    from dprepro.judge.snapshot import recorded_text
+    from dprepro.papers.document import select_documents
     from dprepro.report.layout.tables import build_tables
-    from dprepro.report.read.metrics import margins
     from dprepro.report.write.rows import recorded_rows
+    from dprepro.results.metrics import margins
 
     documents = select_documents(None)
     claims = load_claim_deviations()
@@ -147,7 +147,7 @@ def _verdicts(folder: Path, found: Results, described: dict[str, str]) -> None:
 
 
 def _pictures(found: Results, folder: Path) -> list[Path]:
-    from dprepro.published.document import select_documents
+    from dprepro.papers.document import select_documents
     from dprepro.report.draw.curves import build_panels
     from dprepro.report.draw.figures import write_figures
     from dprepro.report.layout.tables import build_tables

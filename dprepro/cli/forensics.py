@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dprepro.cli.journals import DEFAULT_FOLDER, Paper, ResultsFolder, read
-from dprepro.cli.patience import Waiting
+from dprepro.cli.status import Waiting
 
 if TYPE_CHECKING:
-    from dprepro.report.judge.held_out import Judgement
+    from dprepro.judge.held_out import Judgement
 
 
 class ForensicsFormat(str, Enum):
@@ -63,20 +63,20 @@ def forensics(
 
     Example: dprepro forensics --dataset adult --method dpboost-2021
     """
-    from dprepro.errors import DpreproError, nearest
-    from dprepro.published.document import select_documents
-    from dprepro.published.hypotheses import load_held_out, load_hypotheses
-    from dprepro.report.judge.forensics import columns_of
-    from dprepro.report.judge.held_out import judge_held_out
-    from dprepro.report.read.results import journal_paths
+    from dprepro.judge.forensics import columns_of
+    from dprepro.judge.held_out import judge_held_out
+    from dprepro.papers.document import select_documents
+    from dprepro.papers.hypotheses import load_held_out, load_hypotheses
     from dprepro.report.write.forensics import (
         json_columns,
         markdown_columns,
         render_columns,
         render_overview,
     )
-    from dprepro.terminal import console
-    from dprepro.text import json_text
+    from dprepro.results.folder import journal_paths
+    from dprepro.runtime.errors import DpreproError, nearest
+    from dprepro.runtime.terminal import console
+    from dprepro.runtime.text import json_text
 
     with Waiting() as waiting:
         waiting.step("reading the journals")
@@ -118,9 +118,9 @@ def _is_wanted(
 
 
 def _show_held_out(judgements: Sequence[Judgement], format: ForensicsFormat) -> None:
-    from dprepro.report.write.held_out import json_held_out, markdown_held_out, render_held_out
-    from dprepro.terminal import console
-    from dprepro.text import json_text
+    from dprepro.report.write.forensics import json_held_out, markdown_held_out, render_held_out
+    from dprepro.runtime.terminal import console
+    from dprepro.runtime.text import json_text
 
     if format is ForensicsFormat.JSON:
         typer.echo(json_text(json_held_out(judgements)))

@@ -12,10 +12,10 @@ import typer
 from dprepro.cli.streams import say
 
 if TYPE_CHECKING:
-    from dprepro.published.document import Document
-    from dprepro.report.judge.held_out import Judgement
-    from dprepro.report.read.plans import JournalPlan
-    from dprepro.report.read.results import Results
+    from dprepro.judge.held_out import Judgement
+    from dprepro.papers.document import Document
+    from dprepro.results.folder import Results
+    from dprepro.results.plans import JournalPlan
 
 DEFAULT_FOLDER = Path("results")
 
@@ -29,7 +29,7 @@ def _folder_meant(context: typer.Context, folder: Path) -> Path:
     if context.resilient_parsing:  # completion in a shell
         return folder
     from dprepro.experiment.journal import journal_files
-    from dprepro.resources import builtin
+    from dprepro.runtime.files import builtin
 
     come_with = builtin("results")
     if folder == SHIPPED and not folder.exists():
@@ -49,7 +49,7 @@ def _folder_meant(context: typer.Context, folder: Path) -> Path:
 
 def _say_whose(context: typer.Context) -> None:
     """Say that the shipped runs are left out, unless some are asked for beside one's own."""
-    from dprepro.report.read.cell import MARK
+    from dprepro.results.cell import MARK
 
     given = context.params
     asked = [name for name in ("first", "second") if str(given.get(name)).endswith(MARK)]
@@ -108,9 +108,9 @@ def read(folder: Path, configs: Sequence[str] | None = None, shipped: bool = Fal
     With `shipped`, the runs that come with dprepro follow, marked; a config may be in either. A
     line on standard error says of how many tasks both have a record, and whether these agree.
     """
-    from dprepro.report.read.results import read_results
-    from dprepro.report.read.shipped import beside
-    from dprepro.resources import builtin
+    from dprepro.results.folder import read_results
+    from dprepro.results.shipped import beside
+    from dprepro.runtime.files import builtin
 
     come_with = builtin("results")
     if not shipped or _is_one(folder, come_with):
@@ -123,7 +123,7 @@ def read(folder: Path, configs: Sequence[str] | None = None, shipped: bool = Fal
 def _one_side(folder: Path, other: Path, configs: Sequence[str] | None) -> Results:
     """Read what `folder` holds of `configs`; what neither it nor the other has is an error."""
     from dprepro.experiment.journal import journal_files
-    from dprepro.report.read.results import assemble
+    from dprepro.results.folder import assemble
 
     here, there = journal_files(folder), journal_files(other)
     named = [name for name in configs or () if name in here or name not in there]
@@ -131,8 +131,8 @@ def _one_side(folder: Path, other: Path, configs: Sequence[str] | None) -> Resul
 
 
 def _say_of_both(own: Results, others: Results) -> None:
-    from dprepro.report.judge.rerun import compare_records
-    from dprepro.report.read.shipped import in_both
+    from dprepro.judge.check import compare_records
+    from dprepro.results.shipped import in_both
 
     ours, theirs = in_both(own, others)
     if not ours:
@@ -153,7 +153,7 @@ def shown_journals(folder: Path, configs: Sequence[str] | None = None) -> list[s
     shown if their configs are named, or if there are no others.
     """
     from dprepro.experiment.journal import JournalTable
-    from dprepro.report.read.results import journal_paths, usual
+    from dprepro.results.folder import journal_paths, usual
 
     tables = [JournalTable(path) for path in journal_paths(folder, configs or ())]
     return [table.path.stem for table in (tables if configs else usual(tables))]
@@ -167,9 +167,9 @@ def read_held_out(folder: Path, found: Results, documents: Sequence[Document]) -
     found
         What `read` found in `folder`. The journals of hypotheses are read besides.
     """
-    from dprepro.published.hypotheses import load_held_out, load_hypotheses
-    from dprepro.report.judge.held_out import judge_held_out
-    from dprepro.report.read.results import journal_paths, read_journals
+    from dprepro.judge.held_out import judge_held_out
+    from dprepro.papers.hypotheses import load_held_out, load_hypotheses
+    from dprepro.results.folder import journal_paths, read_journals
 
     own = [document for document in documents if document.chosen]
     others = [path.stem for path in journal_paths(folder) if path.stem not in found.journals]
@@ -185,11 +185,11 @@ def assumed_plan(name: str) -> JournalPlan | None:
 
     It is without its tasks where these depend on absent data.
     """
-    from dprepro.config import config_names, load_config
-    from dprepro.errors import DpreproError
+    from dprepro.experiment.config import config_names, load_config
     from dprepro.experiment.plan import plan
-    from dprepro.experiment.stated import state_plan
-    from dprepro.report.read.plans import JournalPlan
+    from dprepro.experiment.plan_record import state_plan
+    from dprepro.results.plans import JournalPlan
+    from dprepro.runtime.errors import DpreproError
 
     if name not in config_names():
         return None
@@ -205,8 +205,8 @@ def assumed_plan(name: str) -> JournalPlan | None:
 
 def method_titles() -> dict[str, str]:
     """Return the titles of all methods by name; none if a method of the user is broken."""
-    from dprepro.errors import DpreproError
     from dprepro.methods.registry import all_methods
+    from dprepro.runtime.errors import DpreproError
 
     try:
         return {name: method.title for name, method in all_methods().items()}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.levels import repeated_levels
-from dprepro.cli.model_files import model_file
+from dprepro.cli.models import model_file
+from dprepro.cli.options import repeated_levels
 
 if TYPE_CHECKING:
     from dprepro.report.write.ledgers import Words
@@ -53,12 +53,12 @@ def ledger(
 
     Example: dprepro ledger adult --method dp-ebm-gdp --epsilon 1
     """
-    from dprepro.config import load_config
-    from dprepro.errors import DpreproError
-    from dprepro.inspect.ledgers import ROWS, planned_ledgers
-    from dprepro.report.read.audits import WordsOf
+    from dprepro.experiment.config import load_config
+    from dprepro.release.ledgers import ROWS, planned_ledgers
     from dprepro.report.write import ledgers as render
-    from dprepro.terminal import PlainConsole
+    from dprepro.results.audits import WordsOf
+    from dprepro.runtime.errors import DpreproError
+    from dprepro.runtime.terminal import PlainConsole
 
     words = WordsOf(audits).of
     if (model := _model_file(config)) is not None:
@@ -97,10 +97,10 @@ def _model_file(name: str) -> Path | None:
 
 def _show_model(path: Path, as_json: bool, words: Words) -> None:
     from dprepro.additive.file import load_model
-    from dprepro.errors import DpreproError
     from dprepro.estimators.contract import ledger_of
     from dprepro.report.write import ledgers as render
-    from dprepro.terminal import PlainConsole
+    from dprepro.runtime.errors import DpreproError
+    from dprepro.runtime.terminal import PlainConsole
 
     model = load_model(path)
     found = ledger_of(model)

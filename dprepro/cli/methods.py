@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.finding import select, show_list
+from dprepro.cli.configs import select, show_list
 from dprepro.cli.streams import say
 
 if TYPE_CHECKING:
@@ -107,8 +107,8 @@ def _as_dict(method: Method) -> dict[str, object]:
 
 def _show_block(method: Method) -> None:
     """Print what a method promises and takes as public, below its name."""
-    from dprepro.privacy.unverified import UNTIL_RUN
-    from dprepro.terminal import console, wrapped
+    from dprepro.privacy.guarantee_status import UNTIL_RUN
+    from dprepro.runtime.terminal import console, wrapped
 
     width = console().width
     promise = f"guarantee {_guarantee(method)}"

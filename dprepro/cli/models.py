@@ -1,4 +1,7 @@
-"""`dprepro fit`, `edit` and `score`: save a model, change it, score it."""
+"""`dprepro fit`, `edit` and `score`: save a model, change it, score it.
+
+The model that a command is given: a file, or the folder of a release.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,48 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.levels import one_level
-from dprepro.cli.model_files import ModelFile, refuse_in_release
+from dprepro.cli.options import AllowTunedSplits, one_level
 from dprepro.cli.streams import say
-from dprepro.cli.tuned import AllowTunedSplits
+from dprepro.runtime.errors import DpreproError
 
 if TYPE_CHECKING:
     from dprepro.additive.editing import Edit
     from dprepro.additive.model import AdditiveModel
     from dprepro.experiment.record import Task
+
+# As `dprepro.release.folder` and `dprepro.cli.release` name them, without the import of a library.
+_MODEL, _PAGE, _STATEMENT = "model.json", "model.html", "statement.json"
+
+
+def model_file(given: Path) -> Path:
+    """Return the model file that is meant: that of a release folder, else what is given."""
+    inside = given / _MODEL
+    return inside if inside.is_file() else given
+
+
+ModelFile = Annotated[
+    Path,
+    typer.Argument(
+        help="A model file, from `dprepro release` or `dprepro fit`, or the folder of a release.",
+        callback=model_file,
+    ),
+]
+
+
+def refuse_in_release(target: Path) -> None:
+    """Refuse to replace the model or the page of a release.
+
+    Raises
+    ------
+    DpreproError
+        If `target` is one of them: the statement beside it would no longer be true of the folder.
+    """
+    if target.name in (_MODEL, _PAGE) and target.with_name(_STATEMENT).is_file():
+        raise DpreproError(
+            f"{target} belongs to a release: if it changed, `dprepro verify` would fail. Nothing "
+            "was written; name another place with --output"
+        )
+
 
 ConfigName = Annotated[str, typer.Argument(help="Built-in name or path of a config.")]
 DataFolder = Annotated[
@@ -93,19 +129,17 @@ def fit(
 
     With a table: dprepro fit mine.yaml --method dp-ebm-gdp --table rows.parquet -o model.json
     """
-    from dprepro.additive.file import encoded
-    from dprepro.additive.keeping import rehearsing
-    from dprepro.config import load_config
+    from dprepro.additive.file import encoded, rehearsing
     from dprepro.data.card import load_card
-    from dprepro.durable import require_writable
-    from dprepro.errors import DpreproError
+    from dprepro.experiment.config import load_config
     from dprepro.experiment.worker import TableRef
-    from dprepro.inspect.fitting import choose_one, describe, fit_model, of_table
-    from dprepro.inspect.naming import take_card
-    from dprepro.inspect.origin import origin_of, save_fitted
-    from dprepro.inspect.showing import shown_progress
+    from dprepro.release.fitting import choose_one, describe, fit_model, of_table
+    from dprepro.release.progress import shown_progress
+    from dprepro.release.provenance import origin_of, save_fitted, take_card
     from dprepro.rows.folder import deletion_at_the_end
-    from dprepro.threads import granted
+    from dprepro.runtime.errors import DpreproError
+    from dprepro.runtime.files import require_writable
+    from dprepro.runtime.threads import granted
 
     experiment = load_config(config)
     # A fit to all rows holds none out, so nothing has to identify its training rows.
@@ -146,8 +180,7 @@ def fit(
 
 def _promise(model: AdditiveModel, task: Task) -> str:
     from dprepro.estimators.contract import ledger_of
-    from dprepro.privacy.standing import Standing, standing_of
-    from dprepro.privacy.unverified import UNVERIFIED
+    from dprepro.privacy.guarantee_status import UNVERIFIED, Standing, standing_of
 
     ledger = ledger_of(model)
     if standing_of(task.epsilon, ledger) is Standing.UNVERIFIED:
@@ -155,7 +188,7 @@ def _promise(model: AdditiveModel, task: Task) -> str:
     if ledger is None:
         advice = ": the file is not private, keep it to yourself" if task.is_private else ""
         return f"fitted without privacy{advice}"
-    from dprepro.experiment.circumstances import SPLIT
+    from dprepro.experiment.ledger_disclosures import SPLIT
     from dprepro.report.write.ledgers import verdict
 
     of_split = f" (taken as public: {SPLIT})" if SPLIT in ledger.assumed_public else ""
@@ -199,7 +232,7 @@ def edit(
     """
     from dprepro.additive import editing
     from dprepro.additive.file import load_model, save_model
-    from dprepro.errors import DpreproError
+    from dprepro.runtime.errors import DpreproError
 
     loaded = load_model(model)
     setting = at is not None or value is not None
@@ -245,8 +278,8 @@ def _show(model: AdditiveModel, path: Path, feature: str | None) -> None:
     from dprepro.additive.editing import pair_position, position_of
     from dprepro.additive.shapes import shapes_of
     from dprepro.estimators.contract import ledger_of
-    from dprepro.report.write import models as render
-    from dprepro.terminal import console
+    from dprepro.report.write import ledgers as render
+    from dprepro.runtime.terminal import console
 
     shapes = shapes_of(model)
     if feature is not None:
@@ -279,13 +312,13 @@ def score(
     """
     from dprepro.additive.editing import undo
     from dprepro.additive.file import load_model, model_from_json, model_to_json
-    from dprepro.cli import private
-    from dprepro.config import load_config
+    from dprepro.cli import options
     from dprepro.data import says_private
-    from dprepro.inspect.fitting import score_held_out
-    from dprepro.inspect.origin import trained_on
-    from dprepro.report.write import models as render
-    from dprepro.terminal import console
+    from dprepro.experiment.config import load_config
+    from dprepro.release.fitting import score_held_out
+    from dprepro.release.provenance import trained_on
+    from dprepro.report.write import ledgers as render
+    from dprepro.runtime.terminal import console
 
     loaded = load_model(model)
     experiment = load_config(config)
@@ -297,7 +330,7 @@ def score(
         while released.edits_:
             undo(released)
         scores["as released"] = score_held_out(released, *asked)
-    private.warn(says_private(str(trained.get("data_fingerprint"))), "these are exact scores")
+    options.warn(says_private(str(trained.get("data_fingerprint"))), "these are exact scores")
     if as_json:
         typer.echo(json.dumps(scores, indent=1))
     else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dprepro.cli.streams import say
-from dprepro.text import shell
+from dprepro.runtime.text import shell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -115,7 +115,7 @@ def dataset(
     from dprepro.release.columns import read_columns
     from dprepro.release.new_card import Choices, card_name, check_format, new_card
     from dprepro.release.scaffold import write_new
-    from dprepro.yaml_source import read_yaml
+    from dprepro.runtime.yaml_files import read_yaml
 
     separator = "\t" if separator in ("tab", "\\t") else separator
     keys = {"separator": separator, "encoding": encoding, "thousands": thousands}
@@ -194,10 +194,10 @@ def config(
     """
     import os
 
-    from dprepro.config import load_config
     from dprepro.data.card import load_card
-    from dprepro.errors import DpreproError
+    from dprepro.experiment.config import load_config
     from dprepro.release.scaffold import config_text, write_new
+    from dprepro.runtime.errors import DpreproError
 
     if not card.is_file():
         raise DpreproError(f"no card at {card}; `dprepro new dataset DATA` writes one")
@@ -226,9 +226,9 @@ def method(
 
     Example: dprepro new method noisy-counts --task binary
     """
-    from dprepro.errors import DpreproError
     from dprepro.methods import registry
     from dprepro.release.scaffold import method_files, package_of, write_new
+    from dprepro.runtime.errors import DpreproError
 
     files = method_files(name, task.value)
     place = folder / package_of(name)

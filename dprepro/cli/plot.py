@@ -1,4 +1,11 @@
-"""`dprepro plot`: pictures of results and models."""
+"""`dprepro plot`: pictures of results and models.
+
+`dprepro plot filters`: what locally linear maps and networks respond to.
+
+`dprepro plot margins`: how the boosting of a vote proceeded.
+
+`dprepro plot sweep`: a metric against a parameter.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +24,7 @@ from dprepro.cli.journals import (
     method_titles,
     read,
 )
-from dprepro.cli.levels import repeated_levels
+from dprepro.cli.options import SHOWS_SCORES, AllowTunedSplits, one_level, repeated_levels, warn
 from dprepro.cli.streams import say
 
 
@@ -101,15 +108,15 @@ def curves(
 
     Example: dprepro plot curves --metric auc --output out/figures --format svg
     """
-    from dprepro.cli import private
-    from dprepro.cli.patience import Patience
-    from dprepro.durable import owner_only
-    from dprepro.published.document import select_documents
+    from dprepro.cli import options
+    from dprepro.cli.status import Patience
+    from dprepro.papers.document import select_documents
     from dprepro.report.draw.curves import build_panels
     from dprepro.report.draw.figures import write_figures
     from dprepro.report.layout.tables import build_tables
-    from dprepro.report.read.metrics import find_metric
-    from dprepro.terminal import counted
+    from dprepro.results.metrics import find_metric
+    from dprepro.runtime.files import owner_only
+    from dprepro.runtime.terminal import counted
 
     metric = find_metric(metric).name if metric else None
     endings = endings_of(format)
@@ -126,7 +133,7 @@ def curves(
             titles=method_titles(),
         )
         panels = build_panels(tables, method or ())
-        private.warn(held.is_private, private.SHOWS_SCORES)
+        options.warn(held.is_private, options.SHOWS_SCORES)
         patience.step(f"drawing {counted(len(panels), 'figure')}")
         with owner_only(held.is_private):
             paths = write_figures(panels, output, endings)
@@ -179,13 +186,11 @@ def shapes(
     Example: dprepro plot shapes adult-shapes --epsilon 4 --epsilon 1 --numeric
     """
     from dprepro.additive.file import load_model
-    from dprepro.cli import private
-    from dprepro.config import load_config
-    from dprepro.durable import owner_only
-    from dprepro.errors import DpreproError
-    from dprepro.inspect.fitting import choose_tasks, describe, fit_model, require_shapes
-    from dprepro.inspect.origin import why_not_for_release
-    from dprepro.inspect.showing import shown_steps
+    from dprepro.cli import options
+    from dprepro.experiment.config import load_config
+    from dprepro.release.fitting import choose_tasks, describe, fit_model, require_shapes
+    from dprepro.release.progress import shown_steps
+    from dprepro.release.provenance import why_not_for_release
     from dprepro.report.draw.shapes import (
         column_of,
         left_out,
@@ -194,6 +199,8 @@ def shapes(
         select_features,
         write_shapes,
     )
+    from dprepro.runtime.errors import DpreproError
+    from dprepro.runtime.files import owner_only
 
     columns, tasks, unfit = [], [], []
     if config is not None:
@@ -213,7 +220,7 @@ def shapes(
         loaded = load_model(path)
         columns.append(column_of(path.stem, loaded))
         unfit.append("not_for_release" in loaded.origin_)
-    private.warn(
+    options.warn(
         any(unfit), "the picture shows models without privacy, or with a ledger that does not hold"
     )
     if not columns:
@@ -226,4 +233,129 @@ def shapes(
         say(note, err=True)
     with owner_only(any(unfit)):
         paths = write_shapes(columns, features, name, output, endings_of(format), own_scale)
+    say_written(paths)
+
+
+@plot.command()
+def filters(
+    config: Annotated[str, typer.Argument(help="Built-in name or path of a config.")],
+    method: Annotated[
+        list[str] | None, typer.Option(help="Only this method or label; repeatable.")
+    ] = None,
+    epsilon: Annotated[
+        list[float] | None, repeated_levels("Only this epsilon; repeatable.")
+    ] = None,
+    row: Annotated[
+        list[int] | None,
+        typer.Option(help="Number of a test row to explain; repeatable; default 0 and 1."),
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Number of maps to draw for each row.")] = 3,
+    split: Annotated[int, typer.Option(min=0, help="Fit to this split's training rows.")] = 0,
+    name: Annotated[str, typer.Option(help="Name of the files.")] = "filters",
+    output: Output = DEFAULT_OUTPUT,
+    format: Formats = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Draw the filters with the largest weights in the prediction for some test rows.
+
+    Filters of images are drawn as images: blue is evidence for the predicted class, red against
+    it. Filters of tables are drawn as bars. For a network (mlp), its integrated gradient and its
+    smoothed gradient are drawn.
+
+    Example: dprepro plot filters fashion-mnist --method llm --method mlp --row 0 --row 7
+    """
+    from dprepro.cli import options
+    from dprepro.experiment.config import load_config
+    from dprepro.release.explaining import explain
+    from dprepro.release.fitting import choose_tasks
+    from dprepro.report.draw.files import save_figures
+    from dprepro.report.draw.filters import draw_filters
+    from dprepro.runtime.files import owner_only
+
+    experiment = load_config(config)
+    tasks = choose_tasks(experiment, method or [], epsilon or [], split, data_dir, identify=False)
+    options.warn(tasks[0].is_private, "the picture shows held-out rows")
+    found = explain(experiment, tasks, row or [0, 1], top, data_dir)
+    endings = endings_of(format)
+    with owner_only(tasks[0].is_private):
+        paths = save_figures({name: lambda: draw_filters(found)}, output, endings)
+    say_written(paths)
+
+
+@plot.command()
+def margins(
+    config: Annotated[str, typer.Argument(help="Built-in name or path of a config.")],
+    method: Annotated[str, typer.Option(help="The method, by name or label.")] = "lazybb-1r",
+    epsilon: Annotated[float | None, one_level("Its epsilon.")] = None,
+    fits: Annotated[
+        int | None, typer.Option(min=1, help="Number of splits to fit; default: all.")
+    ] = None,
+    name: Annotated[str, typer.Option(help="Name of the files.")] = "margins",
+    output: Output = DEFAULT_OUTPUT,
+    format: Formats = None,
+    data_dir: DataDir = None,
+    allow_tuned_splits: AllowTunedSplits = False,
+) -> None:
+    """Draw the advantage of each boosting round, and the margins of the training rows.
+
+    Both are exact functions of the training rows: do not release such a picture of private rows.
+
+    Example: dprepro plot margins lazybb-figure1 --epsilon 1
+    """
+    from dprepro.cli import options
+    from dprepro.experiment.config import load_config
+    from dprepro.release.explaining import run_boosting
+    from dprepro.release.fitting import choose_one
+    from dprepro.report.draw.files import save_figures
+    from dprepro.report.draw.filters import draw_margins
+    from dprepro.runtime.files import owner_only
+
+    experiment = load_config(config)
+    tasks = [
+        choose_one(experiment, method, epsilon, split, data_dir, identify=False)
+        for split in range(min(fits or experiment.splits, experiment.splits))
+    ]
+    options.warn(tasks[0].is_private, "the picture shows exact advantages and margins")
+    figure = draw_margins(run_boosting(experiment, tasks, data_dir, allow_tuned_splits))
+    endings = endings_of(format)
+    with owner_only(tasks[0].is_private):
+        paths = save_figures({name: lambda: figure}, output, endings)
+    say_written(paths)
+
+
+@plot.command()
+def sweep(
+    parameter: Annotated[str, typer.Argument(help="The parameter, e.g. n_maps.")],
+    metric: Annotated[str, typer.Option(help="auc, rmse, accuracy, ...")] = "accuracy",
+    output: Output = DEFAULT_OUTPUT,
+    format: Formats = None,
+    config: Configs = None,
+    results: ResultsFolder = DEFAULT_FOLDER,
+) -> None:
+    """Draw the metric against a parameter that the `grid` of a config varies.
+
+    There is one picture for each dataset, with one curve for each method and privacy level. Bars
+    are standard deviations over splits. A dotted line is the result for the parameter value none.
+
+    Example: dprepro plot sweep n_maps --config mnist-maps --config mnist
+    """
+    from functools import partial
+
+    from dprepro.report.draw.files import save_figures
+    from dprepro.report.draw.sweeps import build_sweeps, draw_sweeps
+    from dprepro.results.metrics import find_metric
+    from dprepro.runtime.files import owner_only
+    from dprepro.runtime.text import file_names
+
+    shown = find_metric(metric)
+    held = read(results, config)
+    found = build_sweeps(held, parameter, shown, method_titles())
+    names = file_names(f"sweep-{parameter}-{dataset}" for dataset in found)
+    figures = {
+        name: partial(draw_sweeps, sweeps, parameter, shown, dataset)
+        for name, (dataset, sweeps) in zip(names, found.items(), strict=True)
+    }
+    warn(held.is_private, SHOWS_SCORES)
+    with owner_only(held.is_private):
+        paths = save_figures(figures, output, endings_of(format))
     say_written(paths)

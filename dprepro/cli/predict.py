@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.model_files import ModelFile
+from dprepro.cli.models import ModelFile
 from dprepro.cli.streams import say
 
 if TYPE_CHECKING:
@@ -101,10 +101,10 @@ def predict(
     """
     from dprepro.additive.file import load_model
     from dprepro.data.card import load_card
-    from dprepro.errors import DpreproError
-    from dprepro.inspect.predicting import Wanted, predict_table
-    from dprepro.inspect.showing import shown_progress
-    from dprepro.terminal import error_console
+    from dprepro.release.predicting import Wanted, predict_table
+    from dprepro.release.progress import shown_progress
+    from dprepro.runtime.errors import DpreproError
+    from dprepro.runtime.terminal import error_console
 
     target = None if output == "-" else Path(output)
     if target is not None and target.resolve() == model.resolve():

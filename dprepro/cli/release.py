@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.levels import one_level
+from dprepro.cli.options import one_level
 from dprepro.cli.run import INTERRUPTED
 from dprepro.cli.streams import say
 
 if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel
-    from dprepro.config import ExperimentConfig
     from dprepro.data.card import Card
+    from dprepro.experiment.config import ExperimentConfig
     from dprepro.experiment.record import Task
     from dprepro.methods.registry import Method
+    from dprepro.privacy.guarantee_status import AuthorsWord
     from dprepro.privacy.ledger import Ledger
-    from dprepro.privacy.standing import AuthorsWord
     from dprepro.release.book import Ahead, Entry
     from dprepro.release.folder import Room
     from dprepro.release.likeness import Rows
@@ -113,22 +113,21 @@ def release(
     """
     from functools import partial
 
-    from dprepro.additive.keeping import rehearsing
-    from dprepro.config import load_config
+    from dprepro.additive.file import rehearsing
     from dprepro.data.card import load_card
-    from dprepro.errors import DpreproError
+    from dprepro.experiment.config import load_config
     from dprepro.experiment.plan import plan
-    from dprepro.inspect.ledgers import planned_ledgers
-    from dprepro.inspect.naming import take_card
-    from dprepro.inspect.showing import shown_progress
     from dprepro.release import book, planning, rows
-    from dprepro.release.exact_facts import refuse_exact_facts
-    from dprepro.release.folder import Room, refuse_existing
+    from dprepro.release.folder import Room, refuse_existing, rehearse, with_ledger
+    from dprepro.release.ledgers import planned_ledgers
     from dprepro.release.likeness import Rows
-    from dprepro.release.publishing import publisher_of, spent_with
-    from dprepro.release.rehearsal import rehearse, with_ledger
-    from dprepro.report.read.audits import WordsOf
-    from dprepro.terminal import error_console
+    from dprepro.release.progress import shown_progress
+    from dprepro.release.provenance import take_card
+    from dprepro.release.reserved_fit import publisher_of, spent_with
+    from dprepro.release.rows import refuse_exact_facts
+    from dprepro.results.audits import WordsOf
+    from dprepro.runtime.errors import DpreproError
+    from dprepro.runtime.terminal import error_console
 
     found = load_card(card)
     refuse_exact_facts(found)
@@ -201,8 +200,8 @@ def _written(room: Room) -> str:
 
 def _save(room: Room, config: str, task: Task, model: AdditiveModel) -> None:
     """Write the model of a release into its room."""
-    from dprepro.inspect.origin import save_fitted
     from dprepro.release.folder import MODEL
+    from dprepro.release.provenance import save_fitted
 
     save_fitted(model, config, task, room.folder / MODEL, all_rows=True)
 
@@ -230,15 +229,14 @@ def _make(
     data_dir: Path | None,
 ) -> None:
     """Fit, write the folder, and say so."""
-    from dprepro.errors import DpreproError
-    from dprepro.inspect.fitting import fit_model
-    from dprepro.inspect.showing import shown_progress
     from dprepro.release import book
-    from dprepro.release.making import COUNTS, fit_reserved
-    from dprepro.release.publishing import of_the_book
+    from dprepro.release.fitting import fit_model
+    from dprepro.release.progress import shown_progress
+    from dprepro.release.reserved_fit import COUNTS, fit_reserved, of_the_book
     from dprepro.release.rows import files_of
-    from dprepro.terminal import error_console
-    from dprepro.threads import granted
+    from dprepro.runtime.errors import DpreproError
+    from dprepro.runtime.terminal import error_console
+    from dprepro.runtime.threads import granted
 
     def keep(model: AdditiveModel) -> None:
         try:
@@ -277,14 +275,14 @@ def _page(folder: Path, statement: Statement) -> str:
     """Return the page of the model in a folder; see `dprepro show`."""
     from dprepro.additive.file import load_model
     from dprepro.release.folder import MODEL
-    from dprepro.report.shown.content import model_page
+    from dprepro.report.model_page.content import model_page
 
     said = statement.publisher
     return model_page(load_model(folder / MODEL), said.title or said.dataset, MODEL)
 
 
 def _check_budget(epsilon: float, delta: float | None) -> None:
-    from dprepro.errors import DpreproError
+    from dprepro.runtime.errors import DpreproError
 
     if not 0 < epsilon < float("inf"):
         raise DpreproError(f"--epsilon must be a finite number above 0, given {epsilon:g}")
@@ -309,8 +307,8 @@ def _question(
     word: AuthorsWord | None,
 ) -> str:
     """Return what is going to be spent, on whom, and what is then spent in all."""
-    from dprepro.release.exact_facts import compared_facts
-    from dprepro.release.words import (
+    from dprepro.release.rows import compared_facts
+    from dprepro.release.statement import (
         mixed_in_words,
         neighbours_in_words,
         public_in_words,
@@ -362,7 +360,7 @@ def _folded(line: str) -> str:
 
 def _ask(yes: bool) -> None:
     """Return if the budget may be spent; else end. What is spent cannot be had back."""
-    from dprepro.errors import DpreproError
+    from dprepro.runtime.errors import DpreproError
 
     if yes:
         return
@@ -388,7 +386,7 @@ def _is_terminal() -> bool:
 def _audits(folder: Path, method: Method, task: str) -> list[AuditRecord]:
     """Return what is on record of the method's audits, of that very code, on this kind of task."""
     from dprepro.release.statement import AuditRecord
-    from dprepro.report.read.audits import read_audits
+    from dprepro.results.audits import read_audits
 
     return [
         AuditRecord(
@@ -411,7 +409,7 @@ def verify(
 
     Example: dprepro verify release
     """
-    from dprepro.errors import DpreproError
+    from dprepro.runtime.errors import DpreproError
 
     if folder.is_file():
         raise DpreproError(

@@ -18,10 +18,10 @@ from dprepro.cli.journals import (
     read,
     read_held_out,
 )
-from dprepro.cli.patience import Patience
-from dprepro.cli.private import warn
+from dprepro.cli.options import warn
+from dprepro.cli.status import Patience
 from dprepro.cli.streams import say
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 _ENDINGS = (".html", ".htm")
 
@@ -51,17 +51,17 @@ def report(
 
     Example: dprepro report --output report.html
     """
-    from dprepro.durable import owner_only
-    from dprepro.published.document import select_documents
+    from dprepro.judge.check import check_documents
+    from dprepro.judge.deviations import load_claim_deviations, load_deviations
+    from dprepro.papers.document import select_documents
     from dprepro.report.draw.page_figures import figure_groups, overview
-    from dprepro.report.judge.check import check_documents
-    from dprepro.report.judge.deviations import load_claim_deviations, load_deviations
     from dprepro.report.layout.tables import build_tables
     from dprepro.report.page.content import Sources, build_page
     from dprepro.report.page.html import render_page
-    from dprepro.report.read.audits import read_audits
-    from dprepro.report.read.metrics import margins
-    from dprepro.report.read.runs import runs_of
+    from dprepro.results.audits import read_audits
+    from dprepro.results.metrics import margins
+    from dprepro.results.runs import runs_of
+    from dprepro.runtime.files import owner_only
 
     if output.suffix not in _ENDINGS:
         raise DpreproError(f"--output {output}: allowed endings are {' and '.join(_ENDINGS)}")

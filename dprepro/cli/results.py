@@ -10,7 +10,7 @@ import typer
 
 from dprepro.cli.journals import DEFAULT_FOLDER, OwnFolder
 from dprepro.cli.streams import say
-from dprepro.text import shell
+from dprepro.runtime.text import shell
 
 Names = Annotated[
     list[str] | None,
@@ -58,11 +58,11 @@ def verify(
 
     Example: dprepro results verify adult
     """
-    from dprepro.errors import DpreproError
+    from dprepro.experiment.checksums import counted, difference, read_sums, unrecorded, write_sums
     from dprepro.experiment.journal import is_packed
-    from dprepro.experiment.mending import examine
-    from dprepro.experiment.sums import counted, difference, read_sums, unrecorded, write_sums
-    from dprepro.terminal import BareTable, console
+    from dprepro.experiment.maintenance import examine
+    from dprepro.runtime.errors import DpreproError
+    from dprepro.runtime.terminal import BareTable, console
 
     if names and record:
         raise DpreproError("--record is of the whole folder: leave the names of journals out")
@@ -121,9 +121,9 @@ def repair(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
 
     Example: dprepro results repair adult
     """
-    from dprepro.config import to_run
-    from dprepro.experiment.mending import repair as repair_one
-    from dprepro.experiment.sums import counted
+    from dprepro.experiment.checksums import counted
+    from dprepro.experiment.config import to_run
+    from dprepro.experiment.maintenance import repair as repair_one
 
     for path, (found, kept) in _each(results, names, repair_one):
         if kept is None:
@@ -150,7 +150,7 @@ def prune(
 
     Example: dprepro results prune adult --dry-run
     """
-    from dprepro.experiment.mending import prune as prune_one
+    from dprepro.experiment.maintenance import prune as prune_one
 
     for path, (found, backup) in _each(results, names, lambda path: prune_one(path, dry_run)):
         counts = f"{found.superseded} superseded, {found.stale} unasked"
@@ -170,7 +170,7 @@ def pack(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
 
     Example: dprepro results pack adult
     """
-    from dprepro.experiment.packing import pack as pack_one
+    from dprepro.experiment.maintenance import pack as pack_one
 
     sized = _each(results, names, lambda path: (path.stat().st_size, pack_one(path)))
     for path, (before, into) in sized:
@@ -185,7 +185,7 @@ def unpack(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
 
     Example: dprepro results unpack adult
     """
-    from dprepro.experiment.packing import unpack as unpack_one
+    from dprepro.experiment.maintenance import unpack as unpack_one
 
     for path, into in _each(results, names, unpack_one):
         say(f"{path}: no packed journal" if into is None else into)
@@ -203,8 +203,8 @@ def merge(
 
     Example: dprepro results merge results/editing results/history/dropped --into merged
     """
-    from dprepro.experiment.packing import merge as merge_all
-    from dprepro.terminal import BareTable, console
+    from dprepro.experiment.maintenance import merge as merge_all
+    from dprepro.runtime.terminal import BareTable, console
 
     table = BareTable(["journal"], ["folders", "records", "repeated", "differing"])
     found = merge_all(folders, into)
@@ -227,7 +227,7 @@ def _each(
     folder: Path, names: Sequence[str] | None, act: Callable[[Path], _Done]
 ) -> Iterator[tuple[Path, _Done]]:
     """Yield each journal with what `act` returns; where it fails, raise at the end, for all."""
-    from dprepro.errors import DpreproError
+    from dprepro.runtime.errors import DpreproError
 
     errors = []
     for path in _paths(folder, names):
@@ -242,6 +242,6 @@ def _each(
 
 
 def _paths(folder: Path, names: Sequence[str] | None) -> list[Path]:
-    from dprepro.report.read.results import journal_paths
+    from dprepro.results.folder import journal_paths
 
     return journal_paths(folder, names or ())

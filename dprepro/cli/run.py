@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.levels import repeated_levels
-from dprepro.cli.tuned import AllowTunedSplits
+from dprepro.cli.options import AllowTunedSplits, repeated_levels
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dprepro.config import ExperimentConfig
+    from dprepro.experiment.config import ExperimentConfig
     from dprepro.experiment.run import Options
 
 INTERRUPTED = 130
@@ -123,11 +122,11 @@ def run(
     is_here = executor is ExecutorName.LOCAL and not (dry_run or until_decided)
     with _worker_ahead(configs[0], results, fresh, method or ()) if is_here else nullcontext():
         from dprepro.cli.until_decided import MOST, run_until_decided
-        from dprepro.config import load_experiments
-        from dprepro.errors import DpreproError
+        from dprepro.experiment.config import load_experiments
         from dprepro.experiment.executors import NowhereToRunError
         from dprepro.experiment.run import Options
-        from dprepro.terminal import PlainConsole
+        from dprepro.runtime.errors import DpreproError
+        from dprepro.runtime.terminal import PlainConsole
 
         options = Options(
             executor=executor.value,
@@ -175,8 +174,8 @@ def _worker_ahead(
     config: str, results: Path, fresh: bool, methods: Sequence[str]
 ) -> Iterator[None]:
     """Start a worker before the plan is known, where a config is there and no journal of it."""
-    from dprepro.experiment.pools import end_ahead, start_ahead
-    from dprepro.resources import builtin
+    from dprepro.experiment.local import end_ahead, start_ahead
+    from dprepro.runtime.files import builtin
 
     place = Path(config)
     is_there = place.is_file() or (builtin("configs") / f"{config}.yaml").is_file()

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from dprepro.cli.model_files import ModelFile, refuse_in_release
+from dprepro.cli.models import ModelFile, refuse_in_release
 from dprepro.cli.streams import say
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 _ENDINGS = (".html", ".htm")
 
@@ -40,8 +40,8 @@ def show(
     Example: dprepro show model.json
     """
     from dprepro.additive.file import load_model
-    from dprepro.durable import owner_only
-    from dprepro.report.shown.content import model_page
+    from dprepro.report.model_page.content import model_page
+    from dprepro.runtime.files import owner_only
 
     target = output or model.with_suffix(".html")
     if target.suffix not in _ENDINGS:

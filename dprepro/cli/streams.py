@@ -17,7 +17,7 @@ from typing import TextIO
 
 import typer
 
-from dprepro.text import visible
+from dprepro.runtime.text import visible
 
 _PLAIN = {
     "±": "+-", "ε": "epsilon", "δ": "delta", "²": "^2", "×": "x", "·": ".", "−": "-", "–": "-",

@@ -20,16 +20,16 @@ from dprepro.cli.journals import (
     method_titles,
     read,
 )
-from dprepro.cli.patience import Waiting
+from dprepro.cli.status import Waiting
 from dprepro.cli.streams import say
-from dprepro.errors import DpreproError, nearest
+from dprepro.runtime.errors import DpreproError, nearest
 
 if TYPE_CHECKING:
-    from dprepro.published.document import Document
+    from dprepro.papers.document import Document
+    from dprepro.report.layout.formatting import Style
     from dprepro.report.layout.view import ResultTable
-    from dprepro.report.layout.words import Style
-    from dprepro.report.read.metrics import Margin
-    from dprepro.report.read.results import Results
+    from dprepro.results.folder import Results
+    from dprepro.results.metrics import Margin
 
 
 class TableFormat(str, Enum):
@@ -113,9 +113,9 @@ def table(
 
     Example: dprepro table --metric auc --compare --format markdown
     """
-    from dprepro.published.document import select_documents
-    from dprepro.report.layout.words import Style
-    from dprepro.report.read.metrics import find_metric, margins
+    from dprepro.papers.document import select_documents
+    from dprepro.report.layout.formatting import Style
+    from dprepro.results.metrics import find_metric, margins
 
     metric = find_metric(metric).name if metric else None
     chosen = (
@@ -175,10 +175,9 @@ def _laid_out(
 
 
 def _write(tables: list[ResultTable], style: Style, format: TableFormat) -> None:
-    from dprepro.report.write.paper_tables import latex_tables, markdown_tables
     from dprepro.report.write.rows import csv_tables, json_tables
-    from dprepro.report.write.tables import rich_tables
-    from dprepro.terminal import console
+    from dprepro.report.write.tables import latex_tables, markdown_tables, rich_tables
+    from dprepro.runtime.terminal import console
 
     if format is TableFormat.RICH:
         console().print(rich_tables(tables, style))
@@ -195,7 +194,7 @@ def _write(tables: list[ResultTable], style: Style, format: TableFormat) -> None
 
 def _print_index(found: Results, documents: list[Document], folder: Path) -> None:
     from dprepro.report.write.index import build_index, render_index
-    from dprepro.terminal import console
+    from dprepro.runtime.terminal import console
 
     width = min(console().width, _INDEX_WIDTH)
     say(render_index(build_index(found, documents), folder, width))
@@ -245,7 +244,7 @@ def _printed(
 
 
 def _unknown(name: str, whole: _Part) -> str:
-    from dprepro.published.document import select_documents
+    from dprepro.papers.document import select_documents
 
     if any(_printed(name, select_documents(None))):
         papers = " and ".join(document.paper for document in whole.documents)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dprepro.cli.levels import repeated_levels
+from dprepro.cli.options import repeated_levels
 from dprepro.cli.streams import say
 
 # Not in the folder of results: tables do not show trials.
@@ -47,19 +47,19 @@ def tune(
     Example: dprepro tune lazybb-tune --output tuned.yaml
     """
     from dprepro.cli.run import run_one
-    from dprepro.config import load_config
     from dprepro.data.card import load_card
-    from dprepro.durable import owner_only
+    from dprepro.experiment.config import load_config
     from dprepro.experiment.run import Options
-    from dprepro.report.judge.tuning import (
+    from dprepro.judge.tuning import (
         NOT_COVERED,
         check_tunable,
         choose_settings,
         part_of,
         tuned_config,
     )
-    from dprepro.report.read.results import read_results
-    from dprepro.terminal import BareTable, console
+    from dprepro.results.folder import read_results
+    from dprepro.runtime.files import owner_only
+    from dprepro.runtime.terminal import BareTable, console
 
     experiment = load_config(config)
     part = part_of(experiment, method or (), epsilon or ())

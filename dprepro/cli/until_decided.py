@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dprepro.config import ExperimentConfig
+    from dprepro.experiment.config import ExperimentConfig
     from dprepro.experiment.run import Options
-    from dprepro.published.published import PublishedCell
-    from dprepro.report.judge.stages import Standing
-    from dprepro.report.judge.verdicts import CellVerdict
+    from dprepro.judge.stages import Standing
+    from dprepro.judge.verdicts import CellVerdict
+    from dprepro.papers.cells import PublishedCell
 
 MOST = 400
 """How many splits a cell gets at most where nobody says."""
@@ -51,10 +51,10 @@ def run_until_decided(
     from dprepro.cli.journals import read
     from dprepro.experiment.display import duration
     from dprepro.experiment.plan import narrow, plan
-    from dprepro.published.document import select_documents
-    from dprepro.report.judge.stages import doubled, seconds_of_a_split, standing
-    from dprepro.report.judge.verdicts import judge_cells
-    from dprepro.report.read.metrics import margins
+    from dprepro.judge.stages import doubled, seconds_of_a_split, standing
+    from dprepro.judge.verdicts import judge_cells
+    from dprepro.papers.document import select_documents
+    from dprepro.results.metrics import margins
 
     _refuse_unfit(config, options, most)
     assert config.published is not None
@@ -145,7 +145,7 @@ def _with_more_splits(config: ExperimentConfig, looks: tuple[int, ...]) -> Exper
 
 
 def _said(cell: CellVerdict) -> str:
-    from dprepro.report.levels import with_level
+    from dprepro.results.metrics import with_level
 
     printed = cell.published
     splits = cell.result.splits(printed.metric) if cell.result else 0

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dprepro.cli.levels import one_level
+from dprepro.cli.options import AllowTunedSplits, one_level
 from dprepro.cli.streams import say
-from dprepro.cli.tuned import AllowTunedSplits
 
 
 def register(app: typer.Typer) -> None:
@@ -34,12 +33,12 @@ def votes(
 
     Example: dprepro votes lazybb-adult --epsilon 0.4
     """
-    from dprepro.cli import private
-    from dprepro.config import load_config
-    from dprepro.errors import DpreproError
-    from dprepro.inspect.fitting import choose_one, describe
-    from dprepro.inspect.voting import fit_vote
-    from dprepro.terminal import BareTable, console
+    from dprepro.cli import options
+    from dprepro.experiment.config import load_config
+    from dprepro.release.explaining import fit_vote
+    from dprepro.release.fitting import choose_one, describe
+    from dprepro.runtime.errors import DpreproError
+    from dprepro.runtime.terminal import BareTable, console
 
     experiment = load_config(config)
     task = choose_one(experiment, method, epsilon, split, data_dir, identify=False)
@@ -52,5 +51,5 @@ def votes(
     for row in model.votes_.itertuples():
         table.add_row(str(row.feature), str(row.value), f"{row.votes:+d}")
     console().print(table)
-    private.warn(task.is_private, "the accuracy is exact")
+    options.warn(task.is_private, "the accuracy is exact")
     say(f"accuracy {metrics['accuracy']:.3f} on the test rows of split {split}")

@@ -54,8 +54,8 @@ def load(
     (569, 30)
     """
     from dprepro.data import loading
-    from dprepro.plain import OrNone, flag, path
-    from dprepro.plain import name_or_path as as_name_or_path
+    from dprepro.runtime.arguments import OrNone, flag, path
+    from dprepro.runtime.arguments import name_or_path as as_name_or_path
 
     return loading.load(
         as_name_or_path("name_or_path", name_or_path),

@@ -13,7 +13,7 @@ import pyarrow as pa
 from dprepro.data.decoding import BadRecordError, as_utf8
 from dprepro.data.delimited import Dialect
 from dprepro.data.feature_names import one_line
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _ATTRIBUTE = re.compile(

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, StringConstraints, model_validator
 
-from dprepro.data import identity
+from dprepro.data import fingerprint as identity
 from dprepro.data.card_parts import (
     KIND_OF_SUFFIX,
     MISSING_TEXTS,
@@ -30,10 +30,9 @@ from dprepro.data.card_parts import (
 )
 from dprepro.data.domain import TOO_FAR, TaskKind
 from dprepro.data.feature_names import expand_names, one_line, with_lists
-from dprepro.errors import DpreproError, nearest
-from dprepro.files import is_file
-from dprepro.resources import builtin
-from dprepro.yaml_model import read_model
+from dprepro.runtime.errors import DpreproError, nearest
+from dprepro.runtime.files import builtin, is_file
+from dprepro.runtime.yaml_files import read_model
 
 _NAMED = ("target", "drop", "unit", "fill")
 """The keys whose values are names of columns."""
@@ -62,14 +61,14 @@ class Card(Strict):
 
     ``budget_limit`` limits what `dprepro release` may release of the dataset in all.
 
-    ``cite`` names entries of `dprepro.references`, for `dprepro cite`. Other cards need none.
+    ``cite`` names entries of `dprepro.cli.cite`, for `dprepro cite`. Other cards need none.
 
     ``test`` says where the published test rows are; experiments with ``evaluation: test-set`` use
     them. A card with ``test`` and more than two classes needs ``labels`` of its own.
 
     ``unit`` names the column that says which rows belong to one unit of privacy, such as a patient.
     It is no feature. Of each unit at most ``rows_per_unit`` rows train, and guarantees are about
-    units; see `dprepro.data.units`.
+    units; see `dprepro.data.dataset`.
     """
 
     name: CardName

@@ -1,7 +1,12 @@
-"""The parts of a card: formats, sources, public domains of features, expectations."""
+"""The parts of a card: formats, sources, public domains of features, expectations.
+
+What a card may say of how a text file is written: separators and encodings.
+"""
 
 from __future__ import annotations
 
+import codecs
+import encodings.aliases
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -9,6 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlparse
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -21,9 +27,44 @@ from pydantic import (
 
 from dprepro.data.dates import is_date_format
 from dprepro.data.domain import CategoricalFeature, NumericFeature, TaskKind
-from dprepro.data.text_settings import Encoding, Separator
 from dprepro.privacy.units import ROW
-from dprepro.yaml_source import beyond_floats
+from dprepro.runtime.errors import nearest
+from dprepro.runtime.yaml_files import beyond_floats
+
+_NO_SEPARATORS = '"\r\n\0'
+# Python encodes names of the internet with them, and Arrow does not know the first.
+_OF_NAMES = ("punycode", "idna")
+
+
+def _check_separator(mark: str) -> str:
+    if not mark.isascii() or mark in _NO_SEPARATORS:
+        raise ValueError(
+            "`separator` must be one ASCII character, and no quote or line break, such as "
+            '`separator: ";"`. Write the file with another one'
+        )
+    return mark
+
+
+def _check_encoding(name: str) -> str:
+    try:
+        "a".encode(name)  # raises for codecs that are not from text to bytes, too
+        known = codecs.lookup(name).name not in _OF_NAMES
+    except (LookupError, ValueError):
+        known = False
+    if not known:
+        names = [alias.replace("_", "-") for alias in encodings.aliases.aliases]
+        raise ValueError(
+            f"{name!r} is no encoding of text files that Python knows{nearest(name, names) or '.'} "
+            "Usual ones are utf8, latin-1 and cp1252. `iconv -f OLD -t utf8` writes a file as "
+            "UTF-8, which needs no `encoding`"
+        )
+    return name
+
+
+Separator = Annotated[
+    str, StringConstraints(min_length=1, max_length=1), AfterValidator(_check_separator)
+]
+Encoding = Annotated[str, AfterValidator(_check_encoding)]
 
 
 def _in_range(value: Any) -> Any:
@@ -105,7 +146,7 @@ class Format(Strict):
 
 
 class Synthetic(Strict):
-    """The shape of a stand-in for private data; see `dprepro.data.synthetic`."""
+    """The shape of a stand-in for private data; see `dprepro.data.sources`."""
 
     rows: PositiveInt
     numeric: NonNegativeInt

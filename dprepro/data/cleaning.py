@@ -16,14 +16,15 @@ from dprepro.data.cells import (
     Marks,
     NotNumericError,
     Spelling,
+    distinct,
+    holds,
     read_categories,
     read_numbers,
     text_of,
 )
-from dprepro.data.columns import distinct, holds
 from dprepro.data.domain import Domain
 from dprepro.data.formats import ColumnKind
-from dprepro.errors import DpreproError, nearest
+from dprepro.runtime.errors import DpreproError, nearest
 
 _Read = TypeVar("_Read")
 

@@ -6,7 +6,7 @@ import codecs
 import io
 from typing import BinaryIO
 
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 _LF, _CR = b"\n", b"\r"
 _BOM = codecs.BOM_UTF8

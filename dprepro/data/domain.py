@@ -1,4 +1,7 @@
-"""The domain: what is public about a table, so that a method may use it at no cost in privacy."""
+"""The domain: what is public about a table, so that a method may use it at no cost in privacy.
+
+Random rows made from a domain alone.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pandas as pd
 
-from dprepro.errors import HOW_NUMBERS_LOOK
-from dprepro.plain import Instance, flag, name_of, real, sequence, texts
+from dprepro.runtime.arguments import Instance, flag, name_of, real, sequence, texts
+from dprepro.runtime.errors import HOW_NUMBERS_LOOK
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -311,3 +315,15 @@ def refuse_unseen(feature: CategoricalFeature, unseen: np.ndarray) -> None:
             f"{', '.join(map(repr, feature.categories))}. Correct the rows, or add the category to "
             "the domain (on a card: `categories`) if it can be known without them"
         )
+
+
+def draw_features(domain: Domain, rows: int, generator: np.random.Generator) -> pd.DataFrame:
+    """Draw rows uniformly from a domain; all categories occur if there are enough rows."""
+    columns: dict[str, Any] = {}
+    for feature in domain.features:
+        if isinstance(feature, NumericFeature):
+            columns[feature.name] = generator.uniform(feature.lower, feature.upper, rows)
+        else:
+            codes = generator.permutation(np.arange(rows) % len(feature.categories))
+            columns[feature.name] = pd.Categorical(np.array(feature.categories, object)[codes])
+    return pd.DataFrame(columns)

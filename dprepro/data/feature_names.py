@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dprepro.errors import nearest
+from dprepro.runtime.errors import nearest
 
 MOST_FEATURES = 20_000
 """Of one card. Models of more would take hours."""

@@ -1,16 +1,28 @@
-"""Bytes to tables: csv, ARFF, and those of other modules here."""
+"""Bytes to tables: csv, ARFF, and those of other modules here.
+
+Bytes to tables: formats that hold nothing but numbers, svmlight, idx and npz.
+
+Parquet as bytes of a table, and what a damaged file would let Arrow do.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Collection, Mapping
+import json
+import math
+import tokenize
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
 
+from dprepro.data.archives import ARCHIVE_FAULTS, GZIP, PackedError, unzipped, zip_member
 from dprepro.data.arff import parse_arff, read_sparse
-from dprepro.data.array_formats import read_idx, read_npz, read_svmlight
 from dprepro.data.card_parts import Format, FormatKind
 from dprepro.data.cells import CellError, Marks, Spelling, read_numbers
 from dprepro.data.decoding import BadRecordError
@@ -18,14 +30,196 @@ from dprepro.data.delimited import (
     FIELDS,
     NUMBERS,
     TEXT,
+    THREADED_BYTES,
     Dialect,
     Records,
     line_of,
 )
 from dprepro.data.feature_names import one_line
-from dprepro.data.packed import GZIP, unzipped
-from dprepro.data.parquet_format import read_parquet
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
+
+
+def read_svmlight(
+    data: bytes, settings: Format, kinds: Mapping[str, Any], missing: Collection[str] = ()
+) -> pa.Table:
+    """Return the label, then the features in the order of their indices; missing ones are 0."""
+    from sklearn.datasets import load_svmlight_file
+
+    names = settings.columns or []
+    if len(names) < 2:
+        raise DpreproError(
+            "svmlight files name no columns: add `format: {kind: svmlight, header: false, "
+            "columns: [label, first feature, ...]}`"
+        )
+    try:
+        features, label = load_svmlight_file(
+            io.BytesIO(data), n_features=len(names) - 1, zero_based=False
+        )
+    except (ValueError, OverflowError) as error:
+        raise DpreproError(
+            f"not valid svmlight with {len(names) - 1} features: every line is a label, then "
+            f"INDEX:VALUE with an INDEX from 1 to {len(names) - 1}, and some line is not"
+        ) from error
+    return _table(names, [label, *features.toarray().T])
+
+
+def read_idx(
+    data: bytes, settings: Format, kinds: Mapping[str, Any], missing: Collection[str] = ()
+) -> pa.Table:
+    """Return the bytes as uint8."""
+    data = unzipped(data)
+    dimensions = data[3] if data[:3] == b"\0\0\x08" and len(data) > 3 else 0
+    start = 4 + 4 * dimensions
+    if len(data) < start:
+        dimensions, start = 0, 4
+    shape = [int(size) for size in np.frombuffer(data[4:start], dtype=">i4")]
+    if not shape or min(shape) < 1 or len(data) != start + math.prod(shape):
+        raise DpreproError(
+            "not valid idx: expected a header for unsigned bytes, and as many bytes as it announces"
+        )
+    values = np.frombuffer(data, dtype=np.uint8, offset=start).reshape(shape[0], -1)
+    if dimensions == 1:
+        return _table(["class"], values.T)
+    return _table([f"pixel{k + 1}" for k in range(values.shape[1])], values.T)
+
+
+def _table(names: Sequence[str], columns: Iterable[np.ndarray]) -> pa.Table:
+    arrays = [pa.array(np.ascontiguousarray(column)) for column in columns]
+    return pa.Table.from_arrays(arrays, names=list(names))
+
+
+def read_npz(
+    data: bytes, settings: Format, kinds: Mapping[str, Any], missing: Collection[str] = ()
+) -> pa.Table:
+    """Return the label y, then the columns of X, of an archive of NumPy with these two arrays."""
+    names = settings.columns or []
+    if len(names) < 2:
+        raise DpreproError(
+            "npz files name no columns: add `format: {kind: npz, header: false, columns: "
+            "[label, first feature, ...]}`"
+        )
+    features, label = _arrays_of_npz(data)
+    rows = len(label) if label.ndim else 0
+    if features.shape != (rows, len(names) - 1) or label.shape not in ((rows,), (rows, 1)):
+        raise DpreproError(
+            f"not valid npz with {len(names) - 1} features: X must have as many columns, and a row "
+            "for each entry of y"
+        )
+    return _table(names, [label.reshape(rows), *features.T])
+
+
+def _arrays_of_npz(data: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Return X and y, in the byte order of this machine."""
+    fault = DpreproError("not valid npz: expected arrays of numbers X and y")
+    try:
+        found = [_array(zip_member(data, f"{name}.npy")) for name in ("X", "y")]
+    except PackedError:
+        raise
+    except (DpreproError, ValueError, EOFError, tokenize.TokenError, *ARCHIVE_FAULTS) as error:
+        raise fault from error
+    if found[0].dtype.kind not in "biuf" or found[1].dtype.kind not in "biufU":
+        raise fault
+    features, label = (array.astype(array.dtype.newbyteorder("=")) for array in found)
+    return features, label
+
+
+def _array(data: bytes) -> np.ndarray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy advises to write old files anew
+        return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+
+
+def read_parquet(
+    data: bytes, settings: Format, kinds: Mapping[str, Any], missing: Collection[str] = ()
+) -> pa.Table:
+    """Read a parquet file: its columns as they are stored, each value where it stands.
+
+    A column that pandas stored as an index is read only if `kinds` names it.
+
+    Raises
+    ------
+    DpreproError
+        If its counts do not agree, or if it has text that is not UTF-8. Also if a column is nested
+        that `kinds` does not call "unused".
+    pyarrow.ArrowException, OSError
+        If it is damaged in another way.
+    """
+    try:
+        file = pa.parquet.ParquetFile(pa.BufferReader(data))
+        # Before rows are read: a command that ends while Arrow still starts its threads is aborted.
+        _refuse_nested(file.schema_arrow, kinds)
+        is_large = len(data) > THREADED_BYTES
+        table = file.read(use_threads=is_large) if counts_agree(file.metadata) else None
+    except pa.ArrowInvalid as error:
+        if "UTF8" not in str(error):
+            raise
+        raise DpreproError("not valid parquet: it has text that is not UTF-8") from None
+    if table is None or table.num_rows != file.metadata.num_rows:
+        raise DpreproError("not valid parquet: its counts of rows do not agree")
+    kept = [k for k, name in enumerate(table.column_names) if name not in index_names(table.schema)
+            or one_line(name) in kinds]  # fmt: skip
+    table = table.select(kept).replace_schema_metadata()
+    for number, name in enumerate(table.column_names):
+        column = table.column(number)
+        if not is_utf8(column):
+            raise DpreproError(f"not valid parquet: column {name!r} has text that is not UTF-8")
+        if pa.types.is_float32(column.type) or pa.types.is_float64(column.type):
+            # NumPy warns of NaNs with other bits, which a file can hold.
+            nan = pa.scalar(math.nan, column.type)
+            table = table.set_column(number, name, pc.if_else(pc.is_nan(column), nan, column))
+    return table
+
+
+def index_names(schema: pa.Schema) -> set[str]:
+    """Return the columns that are what pandas calls an index: labels of rows, and no values."""
+    try:
+        stored = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    except ValueError:
+        return set()  # whoever wrote it, did not write it as pandas does
+    listed = stored.get("index_columns") if isinstance(stored, dict) else None
+    return {name for name in listed if isinstance(name, str)} if isinstance(listed, list) else set()
+
+
+def _refuse_nested(schema: pa.Schema, kinds: Mapping[str, Any]) -> None:
+    for field in schema:
+        if _is_nested(field.type) and kinds.get(one_line(field.name)) != "unused":
+            raise DpreproError(
+                f"column {field.name!r} holds lists or structs, and a value is a number or a text: "
+                "write each part to a column of its own in the file, or list the column under "
+                "`drop` (with `distinct`, take it out of the file)"
+            )
+
+
+def _is_nested(stored: pa.DataType) -> bool:
+    """Whether a value of this type has parts, and is no value of Python that can be compared."""
+    if isinstance(stored, pa.FixedShapeTensorType):
+        return True
+    if pa.types.is_dictionary(stored):
+        return _is_nested(stored.value_type)
+    return bool(pa.types.is_nested(stored))
+
+
+def counts_agree(metadata: pa.parquet.FileMetaData) -> bool:
+    """Whether the rows of the groups add up to those of the file: Arrow asks for memory by them.
+
+    Both can be wrong alike: then whoever reads sees that there are fewer rows, but not that there
+    are more. The counts of values are not looked at. They move Arrow to no such thing, and to ask
+    for them ends the process where other parts of the footer are damaged.
+    """
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    return bool(sum(group.num_rows for group in groups) == metadata.num_rows)
+
+
+def is_utf8(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether all text of a column is valid UTF-8; true of columns without text."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return True  # a dictionary is looked into as it is read
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
 
 ColumnKind = Literal["numeric", "text", "unused"]
 

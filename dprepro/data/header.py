@@ -8,17 +8,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
+from dprepro.data.archives import unzipped, unzipped_stream
 from dprepro.data.arff import parse_arff
 from dprepro.data.card import Card
 from dprepro.data.card_parts import Source
 from dprepro.data.cleaning import repeated_names
 from dprepro.data.delimited import Records
 from dprepro.data.feature_names import one_line
-from dprepro.data.formats import dialect_of, other_kind, parser_problem
-from dprepro.data.packed import unzipped, unzipped_stream
-from dprepro.data.parquet_format import index_names
-from dprepro.data.places import find_file
-from dprepro.errors import DpreproError, nearest
+from dprepro.data.formats import dialect_of, index_names, other_kind, parser_problem
+from dprepro.data.paths import find_file
+from dprepro.runtime.errors import DpreproError, nearest
 
 
 def header_names(card: Card, data_dir: Path | None = None) -> list[str] | None:

@@ -11,11 +11,10 @@ from dprepro.data.card import Card, load_card
 from dprepro.data.card_parts import Source
 from dprepro.data.cleaning import CardError, clean_with_units
 from dprepro.data.dataset import Dataset
-from dprepro.data.network import SourceError
-from dprepro.data.places import DATA_VARIABLE, file_candidates
-from dprepro.data.sources import RawTable, read_source
+from dprepro.data.paths import DATA_VARIABLE, file_candidates
+from dprepro.data.sources import RawTable, SourceError, read_source
 from dprepro.data.verify import check_expectations, values_digest
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 
 class UnavailableError(DpreproError):

@@ -21,9 +21,8 @@ from typing import Any
 import platformdirs
 from filelock import FileLock, Timeout
 
-from dprepro.durable import replacing
-from dprepro.errors import DpreproError
-from dprepro.files import MEBIBYTE, read_bytes
+from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.files import MEBIBYTE, read_bytes, replacing
 
 STATE_VARIABLE = "DPREPRO_STATE"
 _FILE = "private-data.json"

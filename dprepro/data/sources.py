@@ -1,29 +1,235 @@
-"""The places a dataset can come from: local files, http, OpenML, scikit-learn, a generator."""
+"""The places a dataset can come from: local files, http, OpenML, scikit-learn, a generator.
+
+Download over http, with a time limit, repeated attempts and plain error messages.
+
+Download a dataset's ARFF file with the OpenML client, with a time limit and its cache apart.
+
+A synthetic stand-in for private data: only the shape is that of the real data.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
+import requests
+from scipy.special import logit, ndtri
 
+from dprepro.data.archives import extract_member
 from dprepro.data.card import Card
 from dprepro.data.card_parts import Source, Synthetic
+from dprepro.data.cells import convert, holds
 from dprepro.data.cleaning import column_kinds
-from dprepro.data.columns import convert, holds
 from dprepro.data.formats import line_of_row, read_table
-from dprepro.data.network import SourceError, download
-from dprepro.data.packed import extract_member
-from dprepro.data.places import cached_file, file_candidates, find_file
-from dprepro.data.synthetic import stand_in
-from dprepro.errors import DpreproError
+from dprepro.data.paths import cached_file, file_candidates, find_file
+from dprepro.runtime.errors import DpreproError
+
+TIMEOUT_VARIABLE = "DPREPRO_TIMEOUT"
+DEFAULT_TIMEOUT_S = 30.0
+# Number of further attempts after the connection or the server failed.
+RETRIES = 2
+
+
+class SourceError(Exception):
+    """This source cannot provide the data now; the next one may."""
+
+
+def timeout_s() -> float:
+    """Return the longest wait for a server, in seconds: ``$DPREPRO_TIMEOUT`` or 30.
+
+    Raises
+    ------
+    DpreproError
+        If the variable is not a positive number.
+    """
+    given = os.environ.get(TIMEOUT_VARIABLE)
+    try:
+        seconds = float(given) if given else DEFAULT_TIMEOUT_S
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < float("inf"):
+        raise DpreproError(f"${TIMEOUT_VARIABLE} is {given!r}; give a positive number of seconds")
+    return seconds
+
+
+def download(url: str, folder: Path) -> Path:
+    """Return the path, inside `folder`, of the file at `url`.
+
+    Connection failures and server errors (5xx) are tried again `RETRIES` times; a progress bar
+    is shown on a terminal.
+
+    Raises
+    ------
+    SourceError
+        If the server does not answer in time, or not with the whole file.
+    """
+    import pooch
+    import requests
+
+    pooch.get_logger().setLevel("WARNING")  # the progress bar says enough
+    downloader = pooch.HTTPDownloader(
+        progressbar=sys.stderr.isatty(), chunk_size=1 << 16, timeout=timeout_s()
+    )
+    for attempts_left in reversed(range(RETRIES + 1)):
+        try:
+            # The digest is not checked here: it may be that of a member of this archive.
+            return Path(pooch.retrieve(url, None, "download", folder, downloader=downloader))
+        except requests.RequestException as error:
+            if attempts_left == 0 or not _worth_retrying(error):
+                raise SourceError(explain(error)) from error
+        except ValueError as error:  # a URL that pooch cannot take
+            raise SourceError(str(error)) from error
+        time.sleep(RETRIES + 1 - attempts_left)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def explain(error: Exception) -> str:
+    """Return the message for an error of `requests`."""
+    import requests
+
+    response = getattr(error, "response", None)
+    if isinstance(error, requests.HTTPError) and response is not None:
+        return f"the server answers {response.status_code} {response.reason}"
+    if isinstance(error, requests.Timeout) or "Read timed out" in str(error):
+        return f"no answer within {timeout_s():g} s (${TIMEOUT_VARIABLE} sets the limit)"
+    if isinstance(error, requests.exceptions.ChunkedEncodingError):
+        return f"the connection broke before the end of the file: {error}"
+    if isinstance(error, requests.ConnectionError):
+        # urllib3 wraps the cause in its report of retries.
+        cause = getattr(error.args[0], "reason", None) if error.args else None
+        return f"cannot connect: {cause or error}"
+    return f"{type(error).__name__}: {error}"
+
+
+def _worth_retrying(error: Exception) -> bool:
+    response = getattr(error, "response", None)
+    return response is None or response.status_code >= 500
+
+
+def download_arff(dataset_id: int, folder: Path) -> bytes:
+    """Return the bytes of the ARFF file of OpenML's dataset `dataset_id`.
+
+    ARFF rather than parquet, because OpenML publishes a checksum of the ARFF alone, which the
+    client verifies. The client writes into `folder` only.
+
+    Raises
+    ------
+    SourceError
+        If the server has no such dataset, does not answer, or sends something else.
+    """
+    import openml
+
+    with _client_settings(folder), _time_limit(timeout_s()):
+        try:
+            dataset = openml.datasets.get_dataset(dataset_id, download_data=True)
+            return Path(str(dataset.data_file)).read_bytes()
+        except openml.exceptions.OpenMLHashException as error:
+            raise SourceError(f"OpenML's checksum is not that of the file: {error}") from error
+        except openml.exceptions.PyOpenMLError as error:
+            raise SourceError(f"OpenML answers: {error}") from error
+        except requests.RequestException as error:
+            raise SourceError(explain(error)) from error
+        except (KeyError, TypeError, ValueError) as error:
+            message = f"OpenML's answer cannot be read: {type(error).__name__}: {error}"
+            raise SourceError(message) from error
+
+
+@contextmanager
+def _client_settings(folder: Path) -> Iterator[None]:
+    """Let the client cache in `folder`: it writes in place, and a kill leaves half a file."""
+    from openml import config
+
+    cache = config._root_cache_directory
+    policy, retries = config.retry_policy, config.connection_n_retries
+    skip_parquet = os.environ.get(config.OPENML_SKIP_PARQUET_ENV_VAR)
+    config.set_root_cache_directory(str(folder))
+    config.set_retry_policy(policy, RETRIES + 1)
+    os.environ[config.OPENML_SKIP_PARQUET_ENV_VAR] = "true"
+    try:
+        yield
+    finally:
+        config.set_root_cache_directory(str(cache))
+        config.set_retry_policy(policy, retries)
+        if skip_parquet is None:
+            del os.environ[config.OPENML_SKIP_PARQUET_ENV_VAR]
+        else:
+            os.environ[config.OPENML_SKIP_PARQUET_ENV_VAR] = skip_parquet
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Give every request a timeout: the client sets none and would wait for ever."""
+    original = requests.Session.request
+
+    def request(self: requests.Session, *args: Any, **kwargs: Any) -> requests.Response:
+        kwargs.setdefault("timeout", seconds)
+        return original(self, *args, **kwargs)
+
+    requests.Session.request = request  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        requests.Session.request = original  # type: ignore[method-assign]
+
+
+def stand_in(shape: Synthetic, target: str, labels: Sequence[str]) -> pd.DataFrame:
+    """Return a table with features x1, x2, ... and a target, all drawn from the shape's seed.
+
+    Numeric features are standard normal numbers with two decimals, half of them skewed; binary
+    ones are 0 or 1, the latter in 5 to 50 % of the rows. Each row has a score: the sum of one
+    linear or U-shaped effect of every feature, and logistic noise. The rows with the highest scores
+    are the positives.
+
+    Parameters
+    ----------
+    target
+        Name of the target's column.
+    labels
+        The negative and the positive label.
+
+    Notes
+    -----
+    The table is the same on every machine: only uniform numbers are drawn, whose stream NumPy does
+    not change from release to release, and values are rounded.
+    """
+    rng = np.random.default_rng(shape.seed)
+    normal = ndtri(_uniform(rng, shape.rows, shape.numeric))
+    skewed = np.arange(shape.numeric) % 2 == 1
+    numeric = np.round(np.where(skewed, np.exp(normal), normal), 2)
+    rates = 0.05 + 0.45 * rng.random(shape.binary)
+    binary = (_uniform(rng, shape.rows, shape.binary) < rates).astype(float)
+    effects = np.column_stack([_effects(normal), binary - rates])
+    weights = rng.random(effects.shape[1]) - 0.25
+    odds = effects @ weights + logit(_uniform(rng, shape.rows, 1)[:, 0])
+    is_positive = np.zeros(shape.rows, dtype=int)
+    is_positive[np.argsort(-odds, kind="stable")[: shape.positives]] = 1
+    names = [f"x{k + 1}" for k in range(shape.numeric + shape.binary)]
+    table = pd.DataFrame(np.column_stack([numeric, binary]), columns=names)
+    table[target] = np.asarray(labels, dtype=object)[is_positive]
+    return table
+
+
+def _uniform(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
+    """Draw from the open interval (0, 1); NumPy's own includes 0."""
+    return np.maximum(rng.random((rows, columns)), 2.0**-53)
+
+
+def _effects(normal: np.ndarray) -> np.ndarray:
+    is_u_shaped = np.arange(normal.shape[1]) % 3 == 2
+    return np.where(is_u_shaped, (normal**2 - 1) / np.sqrt(2), normal)
+
 
 _DOWNLOAD = ".download-"
 """How the names of folders begin into which something is downloaded."""
@@ -240,8 +446,6 @@ def _download(source: Source, card: Card, path: Path) -> bytes:
         if source.http is not None:
             data = _unpacked(download(source.http, Path(folder)).read_bytes(), source)
         else:
-            from dprepro.data.openml_source import download_arff
-
             assert source.openml is not None
             data = download_arff(source.openml, Path(folder))
         _check_sha256(data, source, card)

@@ -12,8 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dprepro.data.domain import Domain
-from dprepro.estimators.inputs import read_frame
-from dprepro.estimators.validation import Parametrised
+from dprepro.estimators.inputs import Parametrised, read_frame
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import Adjacency
 

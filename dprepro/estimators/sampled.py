@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from sklearn.base import clone
 
 from dprepro.estimators.base import DPEstimator
-from dprepro.estimators.validation import plain_parameters
-from dprepro.plain import Integer
+from dprepro.estimators.inputs import plain_parameters
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.subsampling import ACCOUNTANTS, moments_epsilon, sampled_sigma
+from dprepro.runtime.arguments import Integer
 
 
 class SampledEstimator(DPEstimator):

@@ -14,9 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from dprepro.data.domain import Domain, TaskKind
-from dprepro.errors import HOW_NUMBERS_LOOK
-from dprepro.estimators.columns import check_array
-from dprepro.estimators.withheld import values_withheld
+from dprepro.estimators.columns import check_array, values_withheld
+from dprepro.runtime.errors import HOW_NUMBERS_LOOK
 
 LARGEST_TARGET = 2.0**900
 """Targets are at most so large: sums and squares of what is predicted stay numbers."""

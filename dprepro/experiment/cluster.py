@@ -18,7 +18,6 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import Any
 
-from dprepro.errors import DpreproError
 from dprepro.experiment.cluster_worker import Session, end_session, packed, run_call
 from dprepro.experiment.executors import (
     Call,
@@ -28,6 +27,7 @@ from dprepro.experiment.executors import (
     NowhereToRunError,
     Slot,
 )
+from dprepro.runtime.errors import DpreproError
 
 # In seconds: to reach the scheduler; without any worker, before the run gives up; between two
 # looks at the workers; to notice that one is lost; for them to end their processes at the end.

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from dprepro.errors import DpreproError
 from dprepro.experiment import environment
 from dprepro.experiment.local import LocalExecutor
+from dprepro.runtime.errors import DpreproError
 
 # Seconds without a call after which processes end that a vanished run left behind.
 IDLE_LIMIT = 600.0

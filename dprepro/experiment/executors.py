@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from typing import Any, NoReturn
 
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 
 class TimeLimitError(Exception):

@@ -2,7 +2,7 @@
 
 Lines of three other kinds stand between them: the environment of a run, before the tasks that it
 added, the plan of its config, whenever that is not the one stated last, and the end of a run. See
-`dprepro.experiment.lines` for what a line looks like.
+`dprepro.experiment.record_codec` for what a line looks like.
 """
 
 from __future__ import annotations
@@ -19,17 +19,22 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dprepro import files
-from dprepro.durable import refusal
-from dprepro.errors import DpreproError
-from dprepro.experiment.appended import AppendedFile, JournalWarning, free_name
-from dprepro.experiment.lines import NOT_NEXT, Chain, DamagedLineError, is_chained, parsed, written
-from dprepro.experiment.packed import SUFFIX, PackedJournal, unpacked
+from dprepro.experiment.packed import SUFFIX, PackedJournal, RecordTable, unpacked
+from dprepro.experiment.plan_record import StatedPlan
 from dprepro.experiment.record import Record, Task
-from dprepro.experiment.record_table import RecordTable
-from dprepro.experiment.stated import StatedPlan
-from dprepro.files import MEBIBYTE, NoFileError
-from dprepro.text import shell
+from dprepro.experiment.record_codec import (
+    NOT_NEXT,
+    Chain,
+    DamagedLineError,
+    is_chained,
+    parsed,
+    written,
+)
+from dprepro.runtime import files
+from dprepro.runtime.append_only_file import AppendedFile, JournalWarning, free_name
+from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.files import MEBIBYTE, NoFileError, refusal
+from dprepro.runtime.text import shell
 
 Entry = Record | StatedPlan | dict[str, Any]
 """What a line says; a dict is an environment, or the end of a run."""

@@ -1,29 +1,79 @@
-"""From a config to its tasks, in an order that never changes."""
+"""From a config to its tasks, in an order that never changes.
+
+Privacy levels that are asked of methods without a privacy budget: refused, not passed over.
+
+Seeds that depend on what a task is, never on when or where it runs.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from dprepro.config import ExperimentConfig
-from dprepro.config_keys import MethodEntry, MetricName
+import numpy as np
+
 from dprepro.data import load
 from dprepro.data.card import Card, load_card
-from dprepro.errors import DpreproError, nearest
-from dprepro.experiment.levels import check_asked, check_stated
-from dprepro.experiment.metrics import METRICS
-from dprepro.experiment.naming import names_in_config
+from dprepro.experiment.config import ExperimentConfig, MethodEntry, MetricName
+from dprepro.experiment.method_names import names_in_config
+from dprepro.experiment.metrics import METRICS, recorded_name, scorer_names
 from dprepro.experiment.record import Task
-from dprepro.experiment.scorers import recorded_name, scorer_names
 from dprepro.methods import registry
 from dprepro.methods.registry import Guarantee, Method
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.units import ROW, unit_in_words
+from dprepro.runtime.errors import DpreproError, nearest
+
+
+def check_asked(methods: Sequence[str], epsilons: Sequence[float], tasks: Iterable[Task]) -> None:
+    """Refuse epsilons of methods, by name or label, that all have no budget.
+
+    `tasks` are those of the whole config.
+
+    Raises
+    ------
+    DpreproError
+        If a finite epsilon is asked, methods are named, and none of them has tasks at one.
+    """
+    asked = [epsilon for epsilon in epsilons if math.isfinite(epsilon)]
+    tasks = list(tasks)
+    named = [task for task in tasks if {task.label, task.method} & {*methods}]
+    if not asked or not named or any(math.isfinite(task.epsilon) for task in named):
+        return
+    names = list(dict.fromkeys(task.method for task in named))
+    private = list(dict.fromkeys(task.method for task in tasks if math.isfinite(task.epsilon)))
+    instead = f", or name a method that has one: {', '.join(private)}" if private else ""
+    raise DpreproError(
+        f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'} no privacy budget, so "
+        f"--epsilon {asked[0]:g} cannot be kept. Leave --epsilon out to train without "
+        f"privacy{instead}"
+    )
+
+
+def check_stated(config: ExperimentConfig, position: int, method: Method) -> None:
+    """Refuse a config's entry that gives a method without a budget an epsilon or a delta.
+
+    Raises
+    ------
+    DpreproError
+        The message names file, line and key.
+    """
+    if method.takes_epsilon:
+        return
+    entry = config.methods[position]
+    stated = {"epsilons": entry.epsilons, "delta": entry.delta, "by_epsilon": entry.by_epsilon}
+    for key, value in stated.items():
+        if value:
+            raise DpreproError(
+                f"{config.where('methods', position, key)}: {method.name} has no privacy budget; "
+                f"leave `{key}` out, or choose a private method (`dprepro methods` lists them)"
+            )
 
 
 @dataclass(frozen=True)
@@ -344,3 +394,35 @@ def _reason_to_skip(method: Method, card: Card) -> str:
     if method.requires and importlib.util.find_spec(method.requires.partition(".")[0]) is None:
         return f"{method.name} needs the module {method.requires!r}, which is not installed"
     return ""
+
+
+def task_seed(task: Task, all_rows: bool = False) -> int | None:
+    """Return the estimator's seed (uint32), or None when the config's seed is null.
+
+    It derives from (config seed, dataset, split, method, epsilon). Parameters do not enter, so
+    that variants of one method meet the same random numbers. A fit to `all_rows` has noise of its
+    own, whatever the task's split.
+    """
+    if task.seed is None:
+        return None
+    parts = [f"dataset {task.dataset}", f"method {task.method}", f"epsilon {float(task.epsilon)!r}"]
+    if all_rows:
+        return int(_sequence(task.seed, 0, [*parts, "all rows"]).generate_state(1)[0])
+    return int(_sequence(task.seed, task.split, parts).generate_state(1)[0])
+
+
+def split_generator(seed: int | None, dataset: str, split: int) -> np.random.Generator:
+    """Return the generator that draws a split, from (seed, dataset, split) alone.
+
+    A null seed gives the splits of seed 0: which rows are held out protects nobody.
+    """
+    return np.random.default_rng(_sequence(seed or 0, split, [f"split of {dataset}"]))
+
+
+def _sequence(seed: int, split: int, parts: list[str]) -> np.random.SeedSequence:
+    return np.random.SeedSequence([seed, split, *(_hash(part) for part in parts)])
+
+
+def _hash(text: str) -> int:
+    # Python's own hash differs from one process to the next.
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

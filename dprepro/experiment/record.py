@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-from dprepro.config_keys import Evaluation
 from dprepro.data import SYNTHETIC_PREFIX, says_private
+from dprepro.experiment.config import Evaluation
 from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.guarantee_status import is_unverified
 from dprepro.privacy.units import ROW
-from dprepro.privacy.unverified import is_unverified
 
 Status = Literal["ok", "failed", "skipped"]
 

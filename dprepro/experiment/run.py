@@ -1,4 +1,7 @@
-"""Run what is left of a plan, and write every finished task to the journal."""
+"""Run what is left of a plan, and write every finished task to the journal.
+
+Take over what another journal of the same folder has finished already.
+"""
 
 from __future__ import annotations
 
@@ -10,28 +13,33 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from dprepro.config import ExperimentConfig
 from dprepro.data import load
-from dprepro.errors import DpreproError
 from dprepro.experiment import environment
-from dprepro.experiment.circumstances import check_tuned_splits
+from dprepro.experiment.config import ExperimentConfig
 from dprepro.experiment.executors import (
     Executor,
     MachineFaultError,
     TimeLimitError,
     WorkerDiedError,
 )
-from dprepro.experiment.journal import Journal, JournalTable, as_it_lies, read_journal
+from dprepro.experiment.journal import (
+    Journal,
+    JournalContents,
+    JournalTable,
+    as_it_lies,
+    journal_files,
+    read_journal,
+)
+from dprepro.experiment.ledger_disclosures import check_tuned_splits
 from dprepro.experiment.local import LocalExecutor
-from dprepro.experiment.naming import names_in_config
-from dprepro.experiment.outlook import Outlook, outlook_of
+from dprepro.experiment.method_names import names_in_config
 from dprepro.experiment.plan import (
     PlannedTask,
     asked_metrics,
@@ -39,13 +47,59 @@ from dprepro.experiment.plan import (
     narrow,
     plan,
 )
+from dprepro.experiment.plan_record import Outlook, outlook_of, state_plan
 from dprepro.experiment.record import Record, Task
-from dprepro.experiment.reuse import finished_elsewhere
-from dprepro.experiment.stated import state_plan
 from dprepro.experiment.summary import Summary, Tally
+from dprepro.runtime.append_only_file import JournalWarning
+from dprepro.runtime.errors import DpreproError
 
 if TYPE_CHECKING:
     from dprepro.experiment.worker import DataRef
+
+
+def finished_elsewhere(
+    path: Path, tasks: Collection[Task], metrics: Collection[str] = ()
+) -> list[dict[str, Any] | Record]:
+    """Return journal entries for those of `tasks` that a neighbour of the journal `path` finished.
+
+    Records follow the environment that they were computed in, with the name of the journal that
+    was written there as ``taken_from``. Equal tasks have equal results, so there is nothing to run;
+    only tasks without a seed, which no run repeats, are left out. A neighbour is passed over if it
+    or a record wanted of it cannot be read, and a record if no environment precedes it, or if it
+    lacks one of `metrics`.
+    """
+    wanted = {task.key for task in tasks if task.seed is not None}
+    entries: list[dict[str, Any] | Record] = []
+    for name, neighbour in journal_files(path.parent).items() if wanted else ():
+        if name == path.stem:
+            continue
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", JournalWarning)
+                contents = read_journal(neighbour, wanted)
+        except DpreproError:
+            continue
+        taken = list(_taken(contents, neighbour.stem, metrics))
+        entries += taken
+        wanted -= {entry.task.key for entry in taken if isinstance(entry, Record)}
+    return entries
+
+
+def _taken(
+    contents: JournalContents, journal: str, metrics: Collection[str]
+) -> Iterator[dict[str, Any] | Record]:
+    """Yield the finished records, each environment before those that it holds for."""
+    last: dict[str, Any] | None = None
+    for record in contents.records:
+        environment = contents.computed_in.get(record.task.key)
+        if environment is None or record.status != "ok" or record.lacks(metrics):
+            continue
+        if environment is not last:
+            # What the neighbour took over itself was computed for the journal named there.
+            yield {"taken_from": journal, **environment}
+            last = environment
+        yield record
+
 
 # What a closed or full output raises, or one whose encoding lacks a character.
 _UNSHOWN = (OSError, ValueError)
@@ -298,7 +352,7 @@ def _workers(
 def _start(
     config: ExperimentConfig, options: Options, data: DataRef, todo: Sequence[Task]
 ) -> Executor:
-    from dprepro.data.domain_checks import refuse_undeclared
+    from dprepro.data.verify import refuse_undeclared
     from dprepro.experiment.worker import compile_kernels, warm_up
 
     methods = sorted({task.method for task in todo})

@@ -1,13 +1,22 @@
-"""Random splits and folds: which rows train, which test. All rows of a unit are on one side."""
+"""Which rows of a dataset train and which test, and which of a unit's rows train at all.
+
+Random splits and folds: which rows train, which test. All rows of a unit are on one side.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from dprepro.experiment.seeds import split_generator
+from dprepro.data.dataset import Dataset, bounding_key, kept_rows
+from dprepro.experiment.config import Evaluation
+from dprepro.experiment.plan import split_generator
+from dprepro.experiment.record import Task
+from dprepro.privacy.units import ROW
 
 
 def split_rows(
@@ -133,3 +142,119 @@ class Units(NamedTuple):
         is_chosen = np.zeros(self.number, dtype=bool)
         is_chosen[chosen] = True
         return np.flatnonzero(is_chosen[self.of_rows])
+
+
+@dataclass(frozen=True)
+class SplitKey:
+    """The part of a task that decides which rows are where, and what is known of them."""
+
+    dataset: str
+    seed: int | None
+    split: int
+    test_share: float
+    domain: str
+    evaluation: Evaluation
+    unit: str
+    rows_per_unit: int
+
+    @classmethod
+    def of(cls, task: Task) -> SplitKey:
+        """Return that of a task."""
+        return cls(
+            task.dataset, task.seed, task.split, task.test_share, task.domain, task.evaluation,
+            task.unit, task.rows_per_unit,
+        )  # fmt: skip
+
+
+def parts_of(
+    dataset: Dataset, key: SplitKey
+) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame, np.ndarray]:
+    """Return X and y of the training rows, then of the test rows.
+
+    All rows of a unit are on one side. Of those that train, each unit keeps as many as the task
+    allows. Those that test are all there are: a model meets new units with all their rows.
+
+    Raises
+    ------
+    ValueError
+        If one part is empty, if splits cannot be stratified, if there is no test set where one is
+        asked for, if units have rows on both sides of it, or if a column has numbers on one side
+        and texts on the other.
+    """
+    X, y = dataset.X, dataset.y
+    units = Units.of(dataset.units, len(y))
+    match key.evaluation:
+        case "test-set":
+            if dataset.test is None:
+                raise ValueError(f"the card of {key.dataset} names no test set")
+            _check_apart(dataset, dataset.test)
+            _check_kinds(X, dataset.test.X)
+            kept = _bounded(dataset, key, np.arange(len(y)), key.split)
+            return X.iloc[kept], y[kept], dataset.test.X, dataset.test.y
+        case "folds":
+            folds = round(1 / key.test_share)
+            partition, fold = divmod(key.split, folds)
+            train, test = fold_rows(units.number, folds, key.seed, key.dataset, fold, partition)
+        case "stratified":
+            _check_strata(dataset)
+            train, test = stratified_rows(y, key.test_share, key.seed, key.dataset, key.split)
+        case "random":
+            train, test = split_rows(units.number, key.test_share, key.seed, key.dataset, key.split)
+    kept, held_out = _bounded(dataset, key, units.rows(train), key.split), units.rows(test)
+    return X.iloc[kept], y[kept], X.iloc[held_out], y[held_out]
+
+
+def all_rows_of(dataset: Dataset, key: SplitKey) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return X and y of all rows that may train: of each unit as many as the task allows."""
+    rows = _bounded(dataset, key, np.arange(len(dataset.y)), "all rows")
+    return dataset.X.iloc[rows], dataset.y[rows]
+
+
+def _bounded(dataset: Dataset, key: SplitKey, rows: np.ndarray, part: int | str) -> np.ndarray:
+    """Return those of `rows` that train.
+
+    Which these are follows from a key: derived from the config's seed, or secret if that is null.
+    """
+    if key.unit == ROW:
+        return rows
+    if dataset.units is None:
+        raise ValueError(f"the card of {key.dataset} names no unit of privacy")
+    secret = bounding_key(*([] if key.seed is None else [key.seed, key.dataset, part]))
+    X, y, units = dataset.X.iloc[rows], dataset.y[rows], dataset.units[rows]
+    return rows[kept_rows(X, y, units, key.rows_per_unit, secret)]
+
+
+def _check_strata(dataset: Dataset) -> None:
+    """Refuse stratified splits where rows have no labels, or several rows have one owner."""
+    if dataset.task == "regression":
+        raise ValueError("stratified splits are for labels, and this is a regression dataset")
+    if dataset.units is not None:
+        raise ValueError(
+            "stratified splits would put rows of one unit on both sides: use random splits or folds"
+        )
+
+
+def _check_kinds(train: pd.DataFrame, test: pd.DataFrame) -> None:
+    """Refuse columns that a file was read for as numbers and the other as texts: none would match.
+
+    A column without any value fits either.
+    """
+    for name in train.columns.intersection(test.columns):
+        columns = (train[name], test[name])
+        one, other = (pd.api.types.is_numeric_dtype(column.dtype) for column in columns)
+        if one != other and all(column.notna().any() for column in columns):
+            raise ValueError(
+                f"column {name!r} holds numbers on one side of the published test set and texts on "
+                "the other: write it alike in both files, or name its kind under `features`"
+            )
+
+
+def _check_apart(dataset: Dataset, test: Dataset) -> None:
+    """Refuse published test rows of units that also train."""
+    if dataset.units is None or test.units is None:
+        return
+    if not set(dataset.units).isdisjoint(test.units):
+        raise ValueError(
+            f"units of {dataset.name} have rows on both sides of the published test set, so scores "
+            "would be too good: use random splits or folds, which keep the rows of a unit together"
+        )

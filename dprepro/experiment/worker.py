@@ -16,24 +16,24 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from dprepro.compiled import compile_once, prepare
-from dprepro.config import ExperimentConfig, load_config
 from dprepro.data import load
 from dprepro.data.card import load_card
 from dprepro.data.dataset import Dataset
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.data.encode import ENCODINGS
-from dprepro.errors import DEBUG_VARIABLE, DpreproError, is_our_own, publishable
 from dprepro.estimators.contract import Estimator, figures_of, ledger_of, ledger_summary_of
-from dprepro.experiment.circumstances import note_circumstances, setting_of
+from dprepro.experiment.config import ExperimentConfig, load_config
 from dprepro.experiment.executors import MachineFaultError
-from dprepro.experiment.faults import machine_fault
+from dprepro.experiment.ledger_disclosures import note_circumstances, setting_of
+from dprepro.experiment.machine_errors import machine_fault
 from dprepro.experiment.metrics import Scores, score
-from dprepro.experiment.parts import SplitKey, all_rows_of, parts_of
+from dprepro.experiment.plan import task_seed
 from dprepro.experiment.record import Record, Task
-from dprepro.experiment.seeds import task_seed
+from dprepro.experiment.splits import SplitKey, all_rows_of, parts_of
 from dprepro.methods import own, registry
-from dprepro.rows.carded import CardTable
+from dprepro.rows.card_table import CardTable
+from dprepro.runtime.errors import DEBUG_VARIABLE, DpreproError, is_our_own, publishable
+from dprepro.runtime.kernels import compile_once, prepare
 
 MESSAGE_LENGTH = 600
 TRACEBACK_FRAMES = 3

@@ -17,11 +17,11 @@ from typing import Any, get_args
 
 from dprepro.data.domain import TaskKind
 from dprepro.data.encode import ENCODINGS
-from dprepro.errors import DpreproError, DpreproWarning, nearest
 from dprepro.methods.plugins import kind_of
 from dprepro.methods.registry import Guarantee, Method
-from dprepro.privacy.standing import Noise
+from dprepro.privacy.guarantee_status import Noise
 from dprepro.privacy.units import Division
+from dprepro.runtime.errors import DpreproError, DpreproWarning, nearest
 
 _LONGEST, _MOST_PARTS = 60, 5
 """Characters of a given text, and members of a collection, that are shown."""

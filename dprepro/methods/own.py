@@ -18,12 +18,12 @@ import numpy as np
 
 from dprepro.estimators.contract import Estimator, finest_outputs, ledger_of
 from dprepro.methods.plugins import PACKAGE_FILE
-from dprepro.privacy.watching import watching_sources
+from dprepro.privacy.noise_tracking import watching_sources
 
 if TYPE_CHECKING:
     from dprepro.methods.registry import Method, Setting
     from dprepro.privacy.ledger import Ledger
-    from dprepro.privacy.watching import Watched
+    from dprepro.privacy.noise_tracking import Watched
 
 NOT_OURS = "its noise, if there is any, does not come from dprepro's samplers"
 REPEATS = (

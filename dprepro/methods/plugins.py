@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from dprepro.errors import DEBUG_VARIABLE, DpreproError
+from dprepro.runtime.errors import DEBUG_VARIABLE, DpreproError
 
 PLUGIN_VARIABLE = "DPREPRO_METHODS"
 

@@ -15,9 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
-from dprepro.compiled import kernel_modules
 from dprepro.data.domain import Domain, NumericFeature, TaskKind
-from dprepro.errors import DpreproError, nearest
 from dprepro.estimators.contract import Estimator, check_parameters, is_estimator
 from dprepro.methods.own import code_of
 from dprepro.methods.plugins import (
@@ -30,9 +28,11 @@ from dprepro.methods.plugins import (
     plugin_files,
 )
 from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.guarantee_status import Noise
 from dprepro.privacy.sensitivity import Adjacency
-from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division, check_unit, row_budget
+from dprepro.runtime.errors import DpreproError, nearest
+from dprepro.runtime.kernels import kernel_modules
 
 _NO_METHODS = {"registry", "plugins", "fields", "own"}
 """Modules of this folder that are about all methods."""
@@ -130,7 +130,7 @@ class Method:
     keeps_ledger
         Whether a fitted estimator is to have its `dprepro.privacy.ledger.Ledger` as ``ledger_``.
         This is for `dprepro methods`, which fits nothing; elsewhere the fitted estimator decides,
-        see `dprepro.privacy.unverified`.
+        see `dprepro.privacy.guarantee_status`.
     takes_tables
         Whether its estimator's `fit` reads a table in chunks (`dprepro fit --table`); see
         `dprepro.estimators.inputs.read_training_rows`.
@@ -141,7 +141,7 @@ class Method:
         Largest difference of a metric, relative, that the same task may show when it is run again:
         `REPEATS`, or a larger one where linear algebra decides.
     cite
-        Keys of `dprepro.references`: what `dprepro cite` prints for it.
+        Keys of `dprepro.cli.cite`: what `dprepro cite` prints for it.
     file
         The user's file that it is from, set when that is loaded; None for the methods here.
     code
@@ -214,7 +214,7 @@ class Method:
         return isinstance(self._example(task, 1.0, params), kind)
 
     def needs_kernels(self, task: TaskKind) -> bool:
-        """Whether its estimator is of a package with kernels, see `dprepro.compiled`."""
+        """Whether its estimator is of a package with kernels, see `dprepro.runtime.kernels`."""
         packages = {module.rpartition(".")[0] for module in kernel_modules()}
         kinds = type(self._example(task, 1.0, {})).__mro__
         return any(kind.__module__.rpartition(".")[0] in packages for kind in kinds)
@@ -255,7 +255,7 @@ class Made:
     Parameters
     ----------
     kind
-        Where the class is, such as ``"dprepro.ebm:EBMClassifier"``.
+        Where the class is, such as ``"dprepro.methods.dp_ebm:EBMClassifier"``.
     regressor
         The same for regression, where that is another class.
     scaled

@@ -1,1 +1,1 @@
-"""Mechanisms, calibration, composition and the ledger. Imports `dprepro.exact` only."""
+"""Mechanisms, calibration, composition and the ledger. Imports `dprepro.privacy.sampling` only."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dprepro.plain import Number
+from dprepro.runtime.arguments import Number
 
 
 class PrivacyBudget(NamedTuple):

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from dprepro.plain import POSITIVE, Number
+from dprepro.runtime.arguments import POSITIVE, Number
 
 _MU_DIGITS = 36
 _LOG_MU_RANGE = (math.log(1e-8), math.log(1e4))

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dprepro.exact.sampler import SAMPLING_DISTANCE
-from dprepro.plain import Instance, sequence, texts
 from dprepro.privacy.accountant import spent_epsilon
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.entry import LARGEST_EXPONENT, LedgerEntry
+from dprepro.privacy.ledger_entry import LARGEST_EXPONENT, LedgerEntry
+from dprepro.privacy.sampling.sampler import SAMPLING_DISTANCE
 from dprepro.privacy.sensitivity import Adjacency
 from dprepro.privacy.units import ROW, check_unit
+from dprepro.runtime.arguments import Instance, sequence, texts
 
 TOLERANCE = 1e-6
 """By how much the recomposed epsilon may exceed the stated one at most: rounding. See `slack`."""
@@ -52,7 +52,8 @@ class Ledger:
     floating_point
         In words, releases that are summed or noised in floating-point numbers. For these the
         guarantee takes real arithmetic as given: the low bits of a rounded number can disclose what
-        its noise hides (Mironov 2012). Empty where all noise is exact, see `dprepro.exact`.
+        its noise hides (Mironov 2012). Empty where all noise is exact, see
+        `dprepro.privacy.sampling`.
     unit
         Whose rows the stated guarantee protects together: "row", or the column of the card that
         says which rows belong to one unit, such as a patient.
@@ -148,7 +149,7 @@ class Ledger:
 
     @property
     def is_sampled_exactly(self) -> bool:
-        """Whether it lists noise or choices, and all of them are drawn by `dprepro.exact`."""
+        """Whether it lists noise or choices, all drawn by `dprepro.privacy.sampling`."""
         drawn_here = any(entry.mechanism != "cited" for entry in self.entries)
         return drawn_here and not self.floating_point
 

@@ -1,8 +1,9 @@
 """The one place where noise is drawn: each draw names its sensitivity and lands in the ledger.
 
 Noise on whole numbers is exact: `add_gaussian`, `add_laplace`, `choose` and `permute_and_flip` take
-an answer in whole numbers of a public unit and draw in the same unit, see `dprepro.exact`. What is
-left in floating point, `sampled_gaussian` and `wishart`, says so, and the ledger lists it.
+an answer in whole numbers of a public unit and draw in the same unit, see
+`dprepro.privacy.sampling`. What is left in floating point, `sampled_gaussian` and `wishart`, says
+so, and the ledger lists it.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from dprepro.exact.bits import Bits, UnseededGenerator, renew_if_forked
-from dprepro.exact.sampler import SMALLEST_SCALE, ExactSampler
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.entry import Choice, LedgerEntry
 from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.ledger_entry import Choice, LedgerEntry
+from dprepro.privacy.noise_tracking import watch
+from dprepro.privacy.sampling.bits import Bits, UnseededGenerator, renew_if_forked
+from dprepro.privacy.sampling.sampler import SMALLEST_SCALE, ExactSampler
 from dprepro.privacy.sensitivity import Sensitivity
-from dprepro.privacy.watching import watch
 
 _ROUNDED_UP = 1 + 2.0**-50
 """What a scale in units is multiplied by: a quotient of doubles is too small by less."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
-from dprepro.plain import Integer, text
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.entry import group_factor
+from dprepro.privacy.ledger_entry import group_factor
 from dprepro.privacy.sensitivity import Adjacency
+from dprepro.runtime.arguments import Integer, text
 
 ROW = "row"
 """The unit of privacy where nothing else is said."""

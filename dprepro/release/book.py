@@ -25,13 +25,12 @@ from dprepro.data.register import (
     state_folder,
     write_own,
 )
-from dprepro.errors import DpreproError
-from dprepro.files import read_bytes
 from dprepro.privacy.ledger import ROW, Ledger
-from dprepro.release.composing import Total, total_of
 from dprepro.release.likeness import Rows, Sketch
-from dprepro.release.limits import limits_of, require_limits, total_for
+from dprepro.release.limits import Total, limits_of, require_limits, total_for, total_of
 from dprepro.release.rows import of_rows, of_units
+from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.files import read_bytes
 
 _FILE = "budget-book.json"
 _VERSION: Final = 3

@@ -13,10 +13,9 @@ from pathlib import Path
 
 from dprepro.data.dates import as_number, is_date_format
 from dprepro.data.feature_names import expand_names
-from dprepro.errors import DpreproError, nearest
-from dprepro.files import MEBIBYTE, read_bytes
-from dprepro.release.columns import decoded, separator_of
-from dprepro.release.forms import Form
+from dprepro.release.columns import Form, decoded, separator_of
+from dprepro.runtime.errors import DpreproError, nearest
+from dprepro.runtime.files import MEBIBYTE, read_bytes
 
 COLUMNS = (
     "name", "type", "lower", "upper", "categories", "missing", "measured_in", "description",

@@ -1,21 +1,35 @@
-"""The folder of a release: written as a whole or not at all, and checked again by anybody."""
+"""The folder of a release: written as a whole or not at all, and checked again by anybody.
+
+The rehearsal of a release: it is written, verified and exported before its budget is booked.
+
+The model of the rehearsal is the largest that domain and settings allow, of no row, so that what
+fails for it, or does not fit on the disk, is found while nothing is spent.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy, deepcopy
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import mkdtemp
 
-from dprepro import __version__, files
+from dprepro import __version__
+from dprepro.additive.editing import note_edits
+from dprepro.additive.export.onnx import to_onnx
+from dprepro.additive.export.plain import to_python
+from dprepro.additive.export.sql import to_sql
 from dprepro.additive.file import MAX_BYTES, load_model
-from dprepro.durable import sync_folder
-from dprepro.errors import DpreproError
+from dprepro.additive.model import AdditiveModel
+from dprepro.privacy.ledger import Ledger
 from dprepro.release.rendering import as_html, as_json, as_markdown
-from dprepro.release.statement import Publisher, Statement
-from dprepro.release.stating import state
+from dprepro.release.statement import Publisher, Statement, state
+from dprepro.runtime import files
+from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.files import sync_folder
 
 MODEL, STATEMENT = "model.json", "statement.json"
 _SPARE_BYTES = 4 * 2**20
@@ -209,3 +223,66 @@ def _unlike(said: object, derived: object, place: str = "") -> Iterator[str]:
             yield f"{place} says {said:g}, and the model's ledger gives {derived:g}"
     elif said != derived:
         yield f"{place} does not agree with the model"
+
+
+def with_ledger(model: object, ledger: Ledger) -> AdditiveModel:
+    """Return the model of a rehearsal with the ledger that is planned.
+
+    Raises
+    ------
+    DpreproError
+        If it is no additive model.
+    """
+    if not isinstance(model, AdditiveModel):
+        raise DpreproError("the fit to drawn rows gave no additive model, so none can be released")
+    model = copy(model)
+    model.ledger_ = deepcopy(ledger)
+    note_edits(model)
+    return model
+
+
+def rehearse(
+    room: Room, write: Callable[[], object], differences: Callable[[], list[str]], exports: bool
+) -> None:
+    """Write a release into its room, verify it, and hold on to as much of the disk instead.
+
+    Parameters
+    ----------
+    write
+        Writes the files into the folder of the room.
+    differences
+        Says in words what `dprepro verify` would find there.
+    exports
+        Whether each form of `dprepro export` has to be possible; ONNX only where it is installed.
+
+    Raises
+    ------
+    DpreproError
+        If any of it fails. Nothing is spent then.
+    """
+    try:
+        write()
+        if found := differences():
+            raise DpreproError(f"the release would not be what `dprepro verify` wants: {found[0]}")
+        if exports:
+            _require_exports(load_model(room.folder / MODEL))
+        room.hold()
+    except DpreproError as error:
+        raise DpreproError(f"{error}. Nothing was spent and nothing was written") from error
+
+
+def _require_exports(model: AdditiveModel) -> None:
+    forms: dict[str, Callable[[], object]] = {
+        "python": lambda: to_python(model),
+        "sql": lambda: to_sql(model, "new_rows"),
+    }
+    if find_spec("onnx") is not None:
+        forms["onnx"] = lambda: to_onnx(model)
+    for form, export in forms.items():
+        try:
+            export()
+        except DpreproError as error:
+            raise DpreproError(
+                f"the model could not be exported to {form}: {error}. Or accept that with "
+                "--allow-no-export"
+            ) from error

@@ -11,13 +11,12 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from dprepro.data.card_parts import MISSING_TEXTS, Format
-from dprepro.errors import DpreproError, nearest
 from dprepro.release.codebook import Codebook, Entry
-from dprepro.release.columns import Columns
-from dprepro.release.forms import KNOWN_LISTS, Convention, convention
-from dprepro.release.observed import OBSERVED, observed_codes, observed_entry
-from dprepro.text import json_text, one_line
-from dprepro.yaml_source import FILL_IN, in_words
+from dprepro.release.columns import KNOWN_LISTS, Columns, Convention, convention
+from dprepro.release.rows import OBSERVED, observed_codes, observed_entry
+from dprepro.runtime.errors import DpreproError, nearest
+from dprepro.runtime.text import json_text, one_line
+from dprepro.runtime.yaml_files import FILL_IN, in_words
 
 _PLAIN = re.compile(r"[A-Za-z_][\w./-]*")
 _NOT_TEXT = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")

@@ -7,20 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dprepro.additive.model import AdditiveModel
-from dprepro.config import ExperimentConfig
-from dprepro.config_keys import MethodEntry
 from dprepro.data.card import Card
 from dprepro.data.domain import Domain, NumericFeature, TaskKind
-from dprepro.errors import DpreproError
-from dprepro.exact.sampler import SAMPLING_DISTANCE
+from dprepro.experiment.config import ExperimentConfig, MethodEntry
 from dprepro.methods import registry
 from dprepro.methods.registry import Guarantee, Method, Setting
+from dprepro.privacy.guarantee_status import AuthorsWord, Noise
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.standing import AuthorsWord, Noise
+from dprepro.privacy.sampling.sampler import SAMPLING_DISTANCE
 from dprepro.release.rows import no_domain
-from dprepro.release.words import USUAL_DELTA
-from dprepro.text import shell
-from dprepro.yaml_source import YamlSource
+from dprepro.release.statement import USUAL_DELTA
+from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.text import shell
+from dprepro.runtime.yaml_files import YamlSource
 
 NAME = "release"
 """What model files name as their config."""

@@ -9,8 +9,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dprepro.privacy.sensitivity import Adjacency
-from dprepro.release.statement import Statement
-from dprepro.release.words import (
+from dprepro.release.statement import (
+    Statement,
     factor,
     mechanism_in_words,
     neighbours_in_words,
@@ -19,7 +19,7 @@ from dprepro.release.words import (
     spent_in_words,
     unit_in_words,
 )
-from dprepro.text import markdown
+from dprepro.runtime.text import markdown
 
 _PACKAGE = "dprepro.release"
 SCHEMA = "statement.schema.json"

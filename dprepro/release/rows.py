@@ -1,24 +1,34 @@
-"""The rows of a release: whether they keep to their card, and how the budget book knows them."""
+"""The rows of a release: whether they keep to their card, and how the budget book knows them.
+
+Exact facts about the rows that a card states: a release exists only if they are true.
+
+Bounds and categories that are values of the rows: only for tables whose rows are public.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from dprepro.data import load
 from dprepro.data.card import Card
 from dprepro.data.dataset import Dataset
-from dprepro.data.domain_checks import outside_bounds, refuse_undeclared
-from dprepro.data.identity import SAME_EVERYWHERE, file_digest, is_stood_in_for
+from dprepro.data.dates import as_number
+from dprepro.data.fingerprint import SAME_EVERYWHERE, file_digest, is_stood_in_for
 from dprepro.data.register import token_of
-from dprepro.data.verify import values_digest
-from dprepro.errors import DpreproError
+from dprepro.data.verify import outside_bounds, refuse_undeclared, values_digest
+from dprepro.release.codebook import Entry
+from dprepro.release.columns import KNOWN_LISTS, Convention, Form, as_floats, as_texts, present
+from dprepro.runtime.errors import DpreproError
 
 _UNIT = "unit "
 
@@ -143,3 +153,119 @@ def _in_order(X: pd.DataFrame) -> pd.DataFrame:
 def place_of(card: Card, name: str) -> str:
     """Return what the book calls a card: its path, or the name of a built-in card."""
     return name if card.folder is None else str(Path(name).resolve())
+
+
+_IN_WORDS = {
+    "rows": "the number of rows in the file",
+    "columns": "the number of features",
+    "positives": "the number of positive rows",
+    "positive_share": "bounds on the share of positive rows",
+    "values_sha256": "a checksum of all values",
+}
+_OF_THE_TABLE = ("rows", "columns")
+"""Facts that a card of private rows may state; the statement lists them as public."""
+
+
+def compared_facts(card: Card) -> list[str]:
+    """Return in words what the card states of its rows, and every load compares with them."""
+    facts = card.expect.model_dump(exclude_none=True)
+    stated = [words for name, words in _IN_WORDS.items() if name in facts]
+    if any(part.sha256 is not None for _, part in card.parts):
+        stated.append("a checksum of a file")
+    return [f"{words}, which the card states and which was compared" for words in stated]
+
+
+def refuse_exact_facts(card: Card) -> None:
+    """Refuse a card by which the existence of a release would disclose more than its statement.
+
+    Raises
+    ------
+    DpreproError
+        If it has `distinct`, by which a row of one unit decides whether that of another counts; or
+        if its rows are private and it states a checksum of them, or how many are positive.
+    """
+    if card.distinct is not None:
+        raise DpreproError(
+            f"the card of {card.name} has `distinct`: a row would decide whether a row of somebody "
+            "else counts, which no epsilon covers. Drop repeated rows from the file by a rule that "
+            "looks at one owner at a time, and take `distinct` out of the card"
+        )
+    if card.is_public:
+        return
+    facts = card.expect.model_dump(exclude_none=True)
+    named = [
+        f"`expect: {name}`" for name in _IN_WORDS if name in facts and name not in _OF_THE_TABLE
+    ]
+    if any(part.sha256 is not None for _, part in card.parts):
+        named.append("`sha256`")
+    if named:
+        raise DpreproError(
+            f"the card of {card.name} states {' and '.join(named)} of private rows. A release "
+            "exists only if that is true, so it would disclose it, and epsilon does not cover it. "
+            "Take it out of the card"
+        )
+
+
+OBSERVED = "observed: read from the rows"
+"""What stands beside each of them on a card."""
+
+_MOST_CATEGORIES = 100
+"""A feature of more has too few rows of each; its texts are a person's to group."""
+
+
+def observed_entry(
+    column: pa.ChunkedArray, form: Form, way: Convention, missing: Sequence[str]
+) -> Entry:
+    """Return the domain of a feature as its rows have it; bounds are rounded outwards.
+
+    Parameters
+    ----------
+    column, form
+        Its values, and how they are written.
+    way
+        How numbers are written.
+    missing
+        Texts that stand for a missing value.
+    """
+    numeric = form.kind == "numeric"
+    texts = as_texts(column)
+    if texts is None:
+        return Entry("categorical")
+    codes = observed_codes(form)
+    known = present(texts, (*missing, *codes))
+    values, lacks = pc.unique(known), len(known) < len(texts)
+    coded = ("codes",) if codes else ()
+    if form.listed:
+        return Entry("categorical", categories=KNOWN_LISTS[form.listed], shared=form.listed,
+                     missing=lacks, description=OBSERVED, proposed=coded)  # fmt: skip
+    if form.dates:
+        years = [as_number(text, form.dates[0]) for text in values.to_pylist()]
+        low, high = float(math.floor(min(years))), float(math.ceil(max(years)))
+        return Entry("date", low, max(high, low + 1), missing=lacks, description=OBSERVED,
+                     date=form.dates[0], proposed=coded)  # fmt: skip
+    if numeric and not form.sign and (way in form.numbers or column.type != pa.string()):
+        found = as_floats(values, way if column.type == pa.string() else (".", ""))
+        lower, upper = _outwards([v for v in found if math.isfinite(v)])
+        return Entry("numeric", lower, upper, missing=lacks, description=OBSERVED, proposed=coded)
+    if not numeric and len(values) <= _MOST_CATEGORIES:
+        categories = tuple(sorted(values.to_pylist()))
+        return Entry("categorical", categories=categories, missing=lacks, description=OBSERVED)
+    return Entry("numeric" if numeric else "categorical", missing=lacks, proposed=coded)
+
+
+def observed_codes(form: Form) -> tuple[str, ...]:
+    """Return codes of missing values that nobody has to check; 88 may be an age after all."""
+    return tuple(code for code in form.codes if code.startswith("-"))
+
+
+def _outwards(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Return round numbers between which all values lie: with the first digit of their range."""
+    if not values:
+        return None, None
+    low, high = min(values), max(values)
+    width = (high - low) or abs(low) or 1.0
+    digits = -math.floor(math.log10(width))
+    step = 10.0**-digits
+    low = round(math.floor(low / step) * step, digits)
+    high = round(math.ceil(high / step) * step, digits)
+    return (low, high) if low < high else (low, low + step)

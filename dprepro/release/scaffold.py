@@ -8,10 +8,10 @@ from importlib import resources
 from pathlib import Path
 
 from dprepro.data.card import Card
-from dprepro.errors import DpreproError
 from dprepro.methods import registry
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.release.new_card import scalar
+from dprepro.runtime.errors import DpreproError
 
 _CONFIG = """\
 # An experiment on {dataset}: trains these methods on splits of the rows, and scores them.

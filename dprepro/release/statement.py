@@ -1,13 +1,29 @@
 """The statement of a release: what it guarantees, in fields that programs can read.
 
 The JSON schema of these fields is `statement.schema.json`, beside this file.
+
+Plain sentences about a guarantee, for statements and questions.
+
+From a model file to its statement: all but the publisher's words follows from that file.
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from dprepro.additive.describe import bands_in_words
+from dprepro.additive.file import LoadedClassifier, LoadedRegressor
+from dprepro.additive.intervals import intervals_in_words
+from dprepro.data.domain import NumericFeature
+from dprepro.estimators.contract import ledger_of
+from dprepro.privacy.ledger import ROW, Ledger
+from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT, Adjacency
+from dprepro.runtime.errors import DpreproError
 
 Relation = Literal["zero-out", "add/remove-one", "replace-one"]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -246,3 +262,292 @@ class Statement(_Part):
     post_processing: list[str]
     bands: list[str]
     registry: Registry
+
+
+_NEIGHBOURS = {
+    ADD_REMOVE: "one with and one without {rows}",
+    ZERO_OUT: "one with {rows} and one with nothing in their place ({number} is public)",
+    REPLACE_ONE: "which differ in {rows} ({number} is public)",
+}
+_MECHANISMS = {
+    "gaussian": "normally distributed noise (Gaussian mechanism)",
+    "laplace": "Laplace distributed noise (Laplace mechanism)",
+    "exponential": "random choice (exponential mechanism)",
+    "permute-and-flip": "random choice (permute-and-flip mechanism)",
+    "cited": "as the cited source says",
+}
+_LARGEST_AS_NUMBER = 10.0
+USUAL_DELTA = 1e-4
+"""A delta above this is warned of where the number of rows is not known."""
+
+
+def is_bounded(adjacency: Adjacency) -> bool:
+    """Whether neighbours have the same number of rows, which is then public.
+
+    NIST SP 800-226 calls this bounded differential privacy.
+    """
+    return adjacency is not ADD_REMOVE
+
+
+def unit_in_words(unit: str, rows_per_unit: int) -> str:
+    """Return whom the guarantee protects: "one row", or one unit with the rows that are used."""
+    return "one row" if unit == ROW else f"one {unit}, of which up to {rows_per_unit} rows are used"
+
+
+def rows_in_words(unit: str) -> str:
+    """Return by what neighbours differ."""
+    return f"a certain {ROW}" if unit == ROW else f"all rows of a certain {unit}"
+
+
+def neighbours_in_words(adjacency: Adjacency, unit: str) -> str:
+    """Return which two tables the guarantee compares."""
+    number = "the number of rows" if unit == ROW else "the number of rows that are used"
+    return _NEIGHBOURS[Adjacency(adjacency)].format(rows=rows_in_words(unit), number=number)
+
+
+def mixed_in_words(earlier: Iterable[Adjacency], own: Adjacency) -> str:
+    """Say why releases with several neighbouring relations cost more; empty if all have one."""
+    others = sorted({relation.value for relation in earlier})
+    if set(others) <= {own.value}:
+        return ""
+    return (
+        f"earlier releases have {' and '.join(others)} neighbours and this one {own}, so all are "
+        f"counted under {REPLACE_ONE}, which costs more"
+    )
+
+
+def public_in_words(ledger: Ledger, compared: Sequence[str]) -> list[str]:
+    """Return all that a release takes as public, each thing once."""
+    public = [*ledger.assumed_public, *compared]
+    if not any("bounds" in text for text in public):
+        public.append("names, bounds and categories of the card")
+    return public
+
+
+def spent_in_words(unit: str, relation: Adjacency, delta: float) -> list[str]:
+    """Return what a large delta means, and the epsilons that a statement has beside the stated."""
+    said = []
+    if delta > USUAL_DELTA:
+        said.append(
+            f"The delta is large. A method may publish each row as it is with the probability "
+            f"{delta:g}, and keep such a guarantee. Delta should be well below one over the number "
+            "of rows."
+        )
+    if unit != ROW:
+        said.append(
+            f"The epsilon for each row is about one row of a {unit} by itself. It counts an "
+            f"exchange: if a row goes, another of the same {unit} may train in its place. So it "
+            "can be more than the mechanisms below say of one row that comes or goes."
+        )
+    if relation is not REPLACE_ONE:
+        said.append(
+            "The epsilon under replace-one is about two other tables, one of which has another "
+            f"{unit} in the place of a certain one. That counts as one that goes and one that "
+            "comes, so it is larger. It is not the stated guarantee: it is there to compare with "
+            "texts that state replace-one."
+        )
+    return said
+
+
+def mechanism_in_words(mechanism: str) -> str:
+    """Return the kind of noise for readers who know no mechanism by name."""
+    return _MECHANISMS[mechanism]
+
+
+def number(epsilon: float | None) -> str:
+    """Return an epsilon as text; None is an infinite one."""
+    return "unbounded" if epsilon is None else f"{epsilon:.4g}"
+
+
+def factor(epsilon: float) -> str:
+    """Return e^epsilon as text, rounded up to two decimals; as a power where it is large."""
+    if epsilon > _LARGEST_AS_NUMBER:
+        return f"e^{epsilon:g}"
+    return f"{math.ceil(math.exp(epsilon) * 100) / 100:,.2f}"
+
+
+def releases_in_words(earlier: int, other_people: int = 0) -> str:
+    """Return which release of its rows this is, by the budget book."""
+    others = (
+        "" if other_people == 0 else
+        f"; it also has rows like these in {other_people} other dataset(s), not counted, since the "
+        "publisher says that they are of other people"
+    )  # fmt: skip
+    if earlier == 0:
+        return (
+            f"the first release of these rows in the budget book of the publisher's machine{others}"
+        )
+    known = "1 earlier release" if earlier == 1 else f"{earlier} earlier releases"
+    return f"the budget book of the publisher's machine has {known} of these rows{others}"
+
+
+Loaded = LoadedClassifier | LoadedRegressor
+
+_DIGITS = 6
+ACCOUNTANT = "dp_accounting"
+
+_ALWAYS = (
+    "Other releases of the same rows: later ones, and those by other tools or on other machines, "
+    "which the budget book does not have. Each adds to what is spent.",
+    "What the model says of people in general. It can be used to guess the target of somebody who "
+    "is not in the table.",
+    "How bounds, categories and parameters were chosen. Nobody has checked it. If rows were looked "
+    "at for it, no epsilon covers that.",
+    "How long the fit took, what it left in memory, and who could read the rows on that machine.",
+)
+_CLIPS = "That the release exists. It says that the rows have no category that the card rules out."
+_REFUSES = (
+    "That the release exists. It says that the rows have no value that the card rules out: "
+    "otherwise it would have been refused."
+)
+
+
+def state(model: Loaded, content: bytes, publisher: Publisher) -> Statement:
+    """Return the statement of a model.
+
+    Parameters
+    ----------
+    model
+        As `load_model` reads it from its file.
+    content
+        The bytes of that file.
+
+    Raises
+    ------
+    DpreproError
+        If the file has no ledger: then there is nothing to state.
+    """
+    ledger = ledger_of(model)
+    if ledger is None:
+        raise DpreproError("the model file has no ledger, so nothing says what it guarantees")
+    data, privacy = _data(model), _privacy(ledger)
+    return Statement(
+        model=ModelFile(sha256=hashlib.sha256(content).hexdigest()),
+        publisher=publisher,
+        data=data,
+        privacy=privacy,
+        mechanisms=_mechanisms(ledger),
+        assumed_public=list(ledger.assumed_public),
+        not_covered=NotCovered(
+            reads=list(ledger.unpaid),
+            gaps=list(ledger.gaps),
+            floating_point=list(ledger.floating_point),
+            always=[
+                *([_own(ledger, publisher)] if ledger.code else []),
+                *_ALWAYS,
+                _CLIPS if publisher.clips else _REFUSES,
+            ],
+        ),
+        post_processing=list(ledger.post_processing),
+        bands=[*bands_in_words(model), *intervals_in_words(model)],
+        registry=_registry(ledger, data, publisher),
+    )
+
+
+def _own(ledger: Ledger, publisher: Publisher) -> str:
+    """Return what is known of the ledger of a method of the publisher's own."""
+    return (
+        f"Whether the ledger is right. The method {publisher.method} is the publisher's own, and "
+        "its ledger is its author's word: what it releases, how far a row moves that, and that it "
+        f"fixes no seed. Its source files have the SHA-256 {ledger.code}."
+    )
+
+
+def _data(model: Loaded) -> DataDomain:
+    is_regression = isinstance(model, LoadedRegressor)
+    return DataDomain(
+        task="regression" if is_regression else "binary",
+        target=model.target_name_,
+        labels=model.labels_,
+        target_bounds=model.range_ if isinstance(model, LoadedRegressor) else None,
+        features=[_feature(model, k) for k in range(len(model.bins_))],
+    )
+
+
+def _feature(model: Loaded, k: int) -> PublicFeature:
+    feature = model.bins_[k].feature
+    name = str(feature.name)
+    is_numeric = isinstance(feature, NumericFeature)
+    return PublicFeature(
+        name=name,
+        kind="numeric" if is_numeric else "categorical",
+        bounds=(feature.lower, feature.upper) if isinstance(feature, NumericFeature) else None,
+        categories=None if isinstance(feature, NumericFeature) else list(feature.categories),
+        may_be_missing=feature.missing,
+        measured_in=model.measured_in_.get(name),
+    )
+
+
+def _privacy(ledger: Ledger) -> Privacy:
+    return Privacy(
+        definition=(
+            "approximate differential privacy" if ledger.delta else "pure differential privacy"
+        ),
+        epsilon=ledger.epsilon,
+        delta=ledger.delta,
+        unit=ledger.unit,
+        rows_per_unit=ledger.rows_per_unit,
+        relation=ledger.adjacency.value,
+        bounded="bounded" if is_bounded(ledger.adjacency) else "unbounded",
+        holds=ledger.holds,
+        is_authors_word=bool(ledger.code),
+        spent=Spent(
+            of_unit=round_up(ledger.spent_epsilon_of_unit()),
+            of_row=round_up(ledger.spent_epsilon_of_row()),
+            under_replace_one=round_up(ledger.spent_epsilon(REPLACE_ONE)),
+        ),
+    )
+
+
+def _mechanisms(ledger: Ledger) -> list[Mechanism]:
+    return [
+        Mechanism(
+            mechanism=entry.mechanism,
+            releases=entry.releases,
+            sensitivity=entry.sensitivity,
+            norm=entry.norm,
+            scale=entry.scale,
+            uses=entry.uses,
+            sampling=entry.sampling,
+            epsilon=entry.budget.epsilon,
+            delta=entry.budget.delta,
+        )
+        for entry in ledger.entries
+    ]
+
+
+def _registry(ledger: Ledger, data: DataDomain, publisher: Publisher) -> Registry:
+    noise = "exact noise on whole numbers" if ledger.is_sampled_exactly else "floating-point noise"
+    rows = "a row" if ledger.unit == ROW else f"a {ledger.unit}"
+    return Registry(
+        data_domain=(
+            f"{publisher.title or publisher.dataset}: {len(data.features)} features, "
+            f"{'numeric target' if data.task == 'regression' else 'two classes'}"
+        ),
+        unprotected_quantities="; ".join(
+            [
+                *public_in_words(ledger, publisher.compared),
+                *ledger.unpaid,
+            ]
+        ),
+        unit_of_privacy=unit_in_words(ledger.unit, ledger.rows_per_unit),
+        neighbours="two tables, "
+        f"{neighbours_in_words(ledger.adjacency, ledger.unit)}: "
+        f"{'bounded' if is_bounded(ledger.adjacency) else 'unbounded'} differential privacy",
+        privacy_parameters=f"epsilon {ledger.epsilon:g}, delta {ledger.delta:g} for {rows}",
+        trust_model="central: one curator reads the rows, and adds noise before anything leaves",
+        accounting=f"{ACCOUNTANT} {publisher.accountant_version}: the privacy loss distributions "
+        "of all releases, composed",
+        implementation=f"dprepro {publisher.dprepro}, {publisher.method} (version "
+        f"{publisher.method_version}{', its own code' if ledger.code else ''}), {noise}",
+        security="noise from ChaCha20 with a key of the operating system, which was not kept"
+        if ledger.is_sampled_exactly
+        else "noise of a library, see what is not covered",
+        release_frequency="once; "
+        + releases_in_words(publisher.earlier_releases, publisher.other_people),
+    )
+
+
+def round_up(epsilon: float) -> float | None:
+    """Return an epsilon as statements have it: rounded up, None for infinity, which JSON lacks."""
+    return math.ceil(epsilon * 10**_DIGITS) / 10**_DIGITS if math.isfinite(epsilon) else None

@@ -8,10 +8,9 @@ from typing import Any, Generic, TypeVar
 
 import pandas as pd
 
-from dprepro.data.cells import Marks
-from dprepro.data.columns import Kind
+from dprepro.data.cells import Kind, Marks
 from dprepro.data.domain import CategoricalFeature, Feature, NumericFeature
-from dprepro.rows.fault import TableError, nearest_column
+from dprepro.rows.readers import TableError, nearest_column
 from dprepro.rows.table import Table
 
 Rows = TypeVar("Rows")

@@ -19,14 +19,13 @@ from typing import Any
 import numpy as np
 
 import dprepro
-from dprepro.errors import DpreproError
 from dprepro.privacy.query import Instruction, Whole
+from dprepro.rows.backends import total
 from dprepro.rows.chunked import LEAST_ROWS, TOO_FEW_ROWS
 from dprepro.rows.cluster_worker import Fault, HeldParts, Job, Seen, sort_part
 from dprepro.rows.collection import CollectionRows
-from dprepro.rows.holder import total
-from dprepro.rows.memory import MemoryColumns
-from dprepro.rows.partition import Partition, SortedRows
+from dprepro.rows.partition import MemoryColumns, Partition, SortedRows
+from dprepro.runtime.errors import DpreproError
 
 LOOK_INTERVAL = 1.0
 """Seconds between two looks at whether workers are still there."""

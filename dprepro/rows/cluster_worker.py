@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 import dprepro
-from dprepro.errors import publishable
 from dprepro.privacy.query import Instruction, Whole
-from dprepro.rows.filling import cell_type
-from dprepro.rows.holder import total
-from dprepro.rows.memory import MemoryColumns
-from dprepro.rows.partition import Partition, SortedRows
-from dprepro.threads import Threads
+from dprepro.rows.backends import total
+from dprepro.rows.ingest import cell_type
+from dprepro.rows.partition import MemoryColumns, Partition, SortedRows
+from dprepro.runtime.errors import publishable
+from dprepro.runtime.threads import Threads
 
 
 @dataclass(frozen=True)

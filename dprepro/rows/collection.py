@@ -12,7 +12,7 @@ import pandas as pd
 
 from dprepro.data.domain import Feature
 from dprepro.rows.chunked import check_columns
-from dprepro.rows.fault import TableError
+from dprepro.rows.readers import TableError
 
 Rows = TypeVar("Rows")
 

@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.errors import DpreproError
-from dprepro.rows.filling import Filled, Source, fill
 from dprepro.rows.folder import Folder, StoreError, disk_errors
+from dprepro.rows.ingest import ChunkStore, Filled, Source, fill
 from dprepro.rows.store import warn_of_lost_key
-from dprepro.rows.stored import ChunkStore
+from dprepro.runtime.errors import DpreproError
 
 _NONCE_BYTES = 12
 _ADDED_BYTES = _NONCE_BYTES + 16

@@ -2,14 +2,18 @@
 
 The folder, and files in it, can be opened by their owner alone: names and lengths of files tell the
 number of rows.
+
+Lines of JSON that say whether they are whole.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tempfile
 import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -18,9 +22,29 @@ from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
 
-from dprepro.durable import refusal, sync_folder
-from dprepro.errors import DpreproError, DpreproWarning
-from dprepro.rows.lines import line_of, value_of
+from dprepro.runtime.errors import DpreproError, DpreproWarning
+from dprepro.runtime.files import refusal, sync_folder
+
+
+def line_of(value: Any) -> bytes:
+    """Return a line that holds a value: its checksum (CRC-32), then the value as JSON."""
+    text = json.dumps(value).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def value_of(line: bytes) -> Any:
+    """Return the value of a line.
+
+    Raises
+    ------
+    ValueError
+        If it is not as `line_of` made it.
+    """
+    crc, _, text = line.removesuffix(b"\n").partition(b" ")
+    if not line.endswith(b"\n") or crc != b"%08x" % zlib.crc32(text):
+        raise ValueError("the line is not as it was written")
+    return json.loads(text)
+
 
 MANIFEST = "store.json"
 ANSWERS = "answers.jsonl"

@@ -1,4 +1,9 @@
-"""Some of the rows of a fit, in one place, and what they add to every answer."""
+"""Some of the rows of a fit, in one place, and what they add to every answer.
+
+Numbers of bins as bytes, and rows in each.
+
+Columns of a partition in memory.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +18,64 @@ import pandas as pd
 
 from dprepro.data.domain import Feature
 from dprepro.privacy.query import Instruction
-from dprepro.rows.codes import recode
-from dprepro.threads import ALONE, Threads
+from dprepro.runtime.kernels import kernel
+from dprepro.runtime.threads import ALONE, Threads
+
+MAX_BINS = 256
+"""Bins that a feature can have, those of missing values and of other categories included: codes are
+uint8."""
+
+
+def as_codes(bins: np.ndarray) -> np.ndarray:
+    """Return numbers of bins as uint8.
+
+    Raises
+    ------
+    ValueError
+        If one is not from 0 to 255: as a byte it would be another bin's.
+    """
+    if bins.size and not 0 <= bins.min() <= bins.max() < MAX_BINS:
+        raise ValueError(
+            f"bins {bins.min()} to {bins.max()} of a feature do not fit into a byte: a feature has "
+            f"at most {MAX_BINS} bins, numbered from 0. Merge cells into fewer bins"
+        )
+    return bins.astype(np.uint8)
+
+
+def recode(
+    cells: np.ndarray, bin_of_cell: np.ndarray, order: np.ndarray, codes: np.ndarray
+) -> None:
+    """Write the bin of every row's cell to `codes`, uint8 (n,), rows in `order`.
+
+    Raises
+    ------
+    ValueError
+        If a cell's bin does not fit into uint8.
+    """
+    _recode(cells, as_codes(bin_of_cell), order, codes)
+
+
+@kernel(
+    "(uint8[::1], uint8[::1], int64[::1], uint8[::1])",
+    "(uint16[::1], uint8[::1], int64[::1], uint8[::1])",
+    "(uint32[::1], uint8[::1], int64[::1], uint8[::1])",
+)
+def _recode(cells, bin_of_cell, order, codes):  # type: ignore[no-untyped-def]
+    for i in range(codes.size):
+        codes[i] = bin_of_cell[cells[order[i]]]
+
+
+@kernel("(uint8[::1], int64)", "(uint16[::1], int64)", "(uint32[::1], int64)")
+def count_rows(codes, size):  # type: ignore[no-untyped-def]
+    """Return how many rows have each code below `size`, int64 (size,).
+
+    As ``np.bincount``, without its copy of the codes as int64. Other threads run meanwhile.
+    """
+    counts = np.zeros(size, np.int64)
+    for code in codes:
+        counts[code] += 1
+    return counts
+
 
 MOVING = -1
 """In place of the number of moves that scores have followed, while they follow some."""
@@ -173,3 +234,17 @@ def sort_columns(
     columns = [frame[name] for name in frame.columns]
     found = threads.map(lambda given: sort(*given), zip(columns, features, strict=True))
     return {k: cells for k, (cells, _) in enumerate(found)}, [counts for _, counts in found]
+
+
+class MemoryColumns:
+    """See `dprepro.rows.partition.Columns`."""
+
+    def __init__(self, targets: np.ndarray, cells: dict[int, np.ndarray]) -> None:
+        self.targets = targets
+        self.scores = np.zeros(targets.size, np.int32)
+        self.cells: MutableMapping[int, np.ndarray] = cells
+        self.codes: MutableMapping[int, np.ndarray] = {}
+        self.followed = 0
+
+    def let_go(self) -> None:
+        """Nothing was read."""

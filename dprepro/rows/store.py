@@ -25,12 +25,10 @@ from typing import Any
 import numpy as np
 
 from dprepro import __version__
-from dprepro.rows.filling import Filled, Source, fill
+from dprepro.rows.answer_log import WORD, KeptAnswers, Marks
 from dprepro.rows.folder import Folder, StoreError, StoreWarning, disk_errors, synced
-from dprepro.rows.kept import KeptAnswers
-from dprepro.rows.marks import WORD, Marks
+from dprepro.rows.ingest import ChunkStore, Filled, Source, fill
 from dprepro.rows.partition import MOVING
-from dprepro.rows.stored import ChunkStore
 
 RESIDENT_BYTES = 2**26
 """Files that are larger together are taken out of memory chunk by chunk."""

@@ -1,22 +1,25 @@
-"""A table that is read in chunks: from parquet files, a CSV file, or a dataset of pyarrow."""
+"""A table that is read in chunks: from parquet files, a CSV file, or a dataset of pyarrow.
+
+How far a fit to a table, or a prediction of one, has come, for whoever listens.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import copy
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset
 
-from dprepro.data import columns
-from dprepro.data.columns import Holds, Kind
-from dprepro.rows.csv import CsvFile, CsvSettings
-from dprepro.rows.fault import TableError, nearest_column
-from dprepro.rows.parquet import ParquetFiles
+from dprepro.data import cells
+from dprepro.data.cells import Holds, Kind
+from dprepro.rows.readers import CsvFile, CsvSettings, ParquetFiles, TableError, nearest_column
 
 CHUNK_ROWS = 2**18
 """Rows a chunk of up to `CHUNK_CELLS / CHUNK_ROWS` = 32 columns."""
@@ -153,21 +156,21 @@ class Table:
 
     def holds(self, name: str) -> Holds:
         """Return what a column holds, by its type."""
-        return columns.holds(self._type(name)) if self._files.has_types else "fields"
+        return cells.holds(self._type(name)) if self._files.has_types else "fields"
 
     def stored_type(self, name: str) -> pa.DataType:
         """Return the type of the values of a column; that of a CSV's fields is text."""
-        return columns.read_as(self._type(name), "text")
+        return cells.read_as(self._type(name), "text")
 
     def label_dtype(self, name: str) -> np.dtype:
         """Return the dtype that labels of a column have: object for text."""
-        return columns.label_dtype(self._type(name))
+        return cells.label_dtype(self._type(name))
 
     def check(self, kinds: Mapping[str, Kind]) -> None:
         """Raise TableError if a column is not there, or cannot be read in the kind asked for."""
         for name, kind in kinds.items():
             stored = self._type(name)
-            if self._files.has_types and not columns.can_be_read(stored, kind):
+            if self._files.has_types and not cells.can_be_read(stored, kind):
                 needed = {"numeric": "numbers", "text": "categories", "label": "labels"}[kind]
                 raise TableError(
                     f"column {name!r} of the table is to hold {needed}, but its type is {stored}: "
@@ -196,7 +199,7 @@ class Table:
         self.check(kinds)
         rows = chunk_rows or min(CHUNK_ROWS, max(1, CHUNK_CELLS // max(1, len(kinds))))
         wanted = pa.schema(
-            [(name, columns.read_as(self._type(name), kind)) for name, kind in kinds.items()]
+            [(name, cells.read_as(self._type(name), kind)) for name, kind in kinds.items()]
             if self._files.has_types
             else [
                 (name, pa.float64() if kind == "numeric" else pa.string())
@@ -344,7 +347,7 @@ class _Chunk:
             {
                 name: numbers[name][:size]
                 if kind == "numeric"
-                else columns.to_pandas(pa.chunked_array(others.pop(name)), kind)
+                else cells.to_pandas(pa.chunked_array(others.pop(name)), kind)
                 for name, kind in self._kinds.items()
             },
             copy=False,
@@ -354,3 +357,36 @@ class _Chunk:
         names = [name for name, kind in self._kinds.items() if kind == "numeric"]
         self._numbers = {name: np.empty(self._rows) for name in names}
         self._others = {name: list[pa.Array]() for name in self._kinds if name not in names}
+
+
+What = Literal["reading rows", "boosting", "predicting"]
+"""Rows of the table are read; steps of DP-EBM, or queries of DP-EBM+, are answered; new rows of a
+table are predicted."""
+
+
+class Listener(Protocol):
+    """Hears how far it has come. Numbers of rows are private: for the user's own terminal."""
+
+    def __call__(self, what: What, done: int, total: int | None) -> None:
+        """Take in how much is done, of how much; None where that is not known."""
+        ...
+
+
+_LISTENER: ContextVar[Listener | None] = ContextVar("progress", default=None)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Let `listener` hear of what is done to tables in this context."""
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+def report(what: What, done: int, total: int | None) -> None:
+    """Tell whoever listens."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener(what, done, total)

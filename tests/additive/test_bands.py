@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprepro.additive.bands import FEW_ROWS, bands_in_words
+from dprepro.additive.describe import FEW_ROWS, bands_in_words
 from dprepro.additive.file import model_from_json, model_to_json
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm import EBMClassifier
-from dprepro.ebm_plus import DPEBMPlusClassifier
+from dprepro.methods.dp_ebm.ebm import EBMClassifier
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
 from dprepro.release.rendering import as_html, as_markdown
-from dprepro.release.stating import state
-from dprepro.report.shown.content import model_page
+from dprepro.release.statement import state
+from dprepro.report.model_page.content import model_page
 from tests.release.models import publisher
 
 X = pd.DataFrame({"x": np.linspace(0, 1, 400)})

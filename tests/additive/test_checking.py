@@ -10,8 +10,8 @@ import pytest
 from dprepro.additive.editing import set_value
 from dprepro.additive.file import load_model, model_from_json, model_to_json, save_model
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm import DPEBMClassifier
-from dprepro.errors import DpreproError
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier
+from dprepro.runtime.errors import DpreproError
 
 
 def edited():

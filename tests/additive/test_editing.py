@@ -12,8 +12,9 @@ from sklearn.base import clone
 from dprepro.additive.editing import interpolate, level, make_monotone, set_value, undo
 from dprepro.additive.shapes import shapes_of
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier
-from dprepro.errors import DpreproError
+from dprepro.methods.dp_ebm.ebm import EBMClassifier
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
+from dprepro.runtime.errors import DpreproError
 
 DOMAIN = Domain(
     (NumericFeature("age", 0, 80, missing=True), CategoricalFeature("c", ("a", "b", "z"))),

@@ -20,9 +20,10 @@ from dprepro.additive.file import (
     save_model,
 )
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, EBMRegressor
-from dprepro.ebm_plus import DPEBMPlusClassifier
-from dprepro.errors import DpreproError
+from dprepro.methods.dp_ebm.ebm import EBMClassifier, EBMRegressor
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
+from dprepro.runtime.errors import DpreproError
 
 FEATURES = (
     NumericFeature("age", 0, 80, missing=True),

@@ -12,11 +12,11 @@ from dprepro.additive.editing import set_value, undo
 from dprepro.additive.file import model_from_json, model_to_json
 from dprepro.additive.intervals import LEVELS, ResidualSizes, intervals_in_words
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm_plus import DPEBMPlusRegressor
-from dprepro.errors import DpreproError
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusRegressor
 from dprepro.release.rendering import as_html, as_markdown
-from dprepro.release.stating import state
-from dprepro.report.shown.content import model_page
+from dprepro.release.statement import state
+from dprepro.report.model_page.content import model_page
+from dprepro.runtime.errors import DpreproError
 from tests.additive import small
 from tests.release.models import publisher
 

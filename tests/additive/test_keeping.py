@@ -10,15 +10,14 @@ import pandas as pd
 import pytest
 
 from dprepro.additive import file as module
-from dprepro.additive.file import encoded, load_model, model_from_text, save_model
-from dprepro.additive.keeping import rehearsing
+from dprepro.additive.file import encoded, load_model, model_from_text, rehearsing, save_model
 from dprepro.additive.model import AdditiveModel
 from dprepro.additive.units import Powers
 from dprepro.data.domain import CategoricalFeature, Domain, Feature, NumericFeature
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.errors import DpreproError
-from dprepro.privacy.watching import watching_noise
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.privacy.noise_tracking import watching_noise
+from dprepro.runtime.errors import DpreproError
 from tests.additive import small
 
 X_UNIT = pd.DataFrame({"x": np.linspace(0, 1, 40), "z": np.linspace(1, 0, 40)})

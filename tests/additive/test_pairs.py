@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from dprepro.additive.bins import MOST_GROUPS, Pair, even_groups, without_sides
 from dprepro.additive.editing import level, make_monotone, set_value, undo
 from dprepro.additive.file import load_model, model_from_json, model_to_json, save_model
-from dprepro.additive.pairs import MOST_GROUPS, Pair, even_groups, without_sides
 from dprepro.additive.shapes import shapes_of
-from dprepro.errors import DpreproError
-from dprepro.inspect.predicting import Wanted, predictions
+from dprepro.release.predicting import Wanted, predictions
+from dprepro.runtime.errors import DpreproError
 from tests.additive import small
 
 FILE = small.file(**small.PAIRS)

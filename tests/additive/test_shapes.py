@@ -8,11 +8,13 @@ import pytest
 
 from dprepro.additive.shapes import noise_variance, shapes_of
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, curator
-from dprepro.ebm.cuts import random_cuts
-from dprepro.ebm.kernel import boost
-from dprepro.ebm.residuals import SCORE_BITS
-from dprepro.exact import Bits, ExactSampler
+from dprepro.methods.dp_ebm import curator
+from dprepro.methods.dp_ebm.cuts import random_cuts
+from dprepro.methods.dp_ebm.ebm import EBMClassifier
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
+from dprepro.methods.dp_ebm.kernel import boost
+from dprepro.methods.dp_ebm.losses import SCORE_BITS
+from dprepro.privacy.sampling import Bits, ExactSampler
 
 DOMAIN = Domain(
     (NumericFeature("x", 0, 10, missing=True), CategoricalFeature("c", ("a", "b", "z"))),

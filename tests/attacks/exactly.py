@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dprepro.exact import Bits, ExactSampler
+from dprepro.privacy.sampling import Bits, ExactSampler
 from tests.attacks.releases import LEARNING_RATE, Release, leaf_mean
 
 GRID = 2.0**-20

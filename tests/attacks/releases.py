@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.dpboost import DPBoostClassifier
-from dprepro.ebm import DPEBMClassifier
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier
+from dprepro.methods.dpboost.estimator import DPBoostClassifier
 
 EPSILON, DELTA = 1.0, 1e-6
 

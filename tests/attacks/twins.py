@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from dprepro.data.domain import CategoricalFeature, Domain
-from dprepro.ebm import DPEBMClassifier
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier
+from dprepro.privacy.curator_base import listening
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.release import listening
 
 EPSILON, DELTA = 0.5, 1e-6
 ROWS, FEATURES, CATEGORIES = 2000, 14, 1000

@@ -9,10 +9,10 @@ import pytest
 from dprepro.audit import AuditVerdict, audit
 from dprepro.audit.case import Case, Ceiling
 from dprepro.audit.distinguisher import Threshold, judge
-from dprepro.errors import DpreproError
-from dprepro.privacy.audit import mu_lower_bound
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger, LedgerEntry
+from dprepro.privacy.lower_bounds import mu_lower_bound
+from dprepro.runtime.errors import DpreproError
 
 FITS = []
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dprepro.audit import AuditVerdict, audit, find_case, subjects
-from dprepro.ebm.curator import DPEBMCurator
+from dprepro.methods.dp_ebm.curator import DPEBMCurator
+from dprepro.privacy.curator_base import Release
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.release import Release
 
 CASES = [name for name, _ in subjects() if name.endswith(("/bits", "/file"))]
 BITS = ["dp-ebm-sound/bits", "dpboost-sound/bits"]

@@ -5,7 +5,7 @@ import pytest
 
 from dprepro.audit import AuditVerdict, audit, find_case, subjects
 from dprepro.audit.canaries import KINDS
-from dprepro.privacy.release import GaussianUses
+from dprepro.privacy.curator_base import GaussianUses
 
 PLUS = "dp-ebm-plus"
 

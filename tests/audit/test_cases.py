@@ -11,9 +11,9 @@ from dprepro.audit.case import AuditSetting, MethodPair
 from dprepro.audit.pairs import general_case
 from dprepro.audit.transcript import ExactlyOverheard
 from dprepro.data.domain import CategoricalFeature
-from dprepro.errors import DpreproError
 from dprepro.methods.registry import all_methods
 from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.runtime.errors import DpreproError
 
 PARTS = {"histograms", "steps", "totals", "epochs"}
 """Cases of one entry of a ledger, which state what that entry spends."""

@@ -15,7 +15,7 @@ from dprepro.audit.bounds import (
     permute_and_flip,
     two_outcomes,
 )
-from dprepro.privacy.audit import Guesses, rho_lower_bound
+from dprepro.privacy.lower_bounds import Guesses, rho_lower_bound
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.01, 0.1])

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from dprepro.audit.distinguisher import judge, learn
-from dprepro.privacy.audit import epsilon_lower_bound, mu_lower_bound
+from dprepro.privacy.lower_bounds import epsilon_lower_bound, mu_lower_bound
 
 
 def gaussian_worlds(shift, runs=4000, seed=0, covariance=None):

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from dprepro.audit import find_case
-from dprepro.audit.cases.ebm import NAMES
 from dprepro.audit.trials import run_trials
-from dprepro.ebm.queries import LeafSums
-from dprepro.exact import ExactSampler
+from dprepro.methods.dp_ebm.audit import NAMES
+from dprepro.methods.dp_ebm.queries import LeafSums
 from dprepro.methods.registry import all_methods
+from dprepro.privacy.curator_base import listening
 from dprepro.privacy.gdp import mu_of
-from dprepro.privacy.release import listening
+from dprepro.privacy.sampling import ExactSampler
 
 pytestmark = pytest.mark.audits
 

@@ -8,11 +8,11 @@ import pytest
 
 from dprepro.audit import AuditVerdict, audit, find_case
 from dprepro.audit.case import MethodPair
-from dprepro.audit.cases.ebm_plus import overheard
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm_plus import algorithm, coding, curator, pairs
-from dprepro.ebm_plus.booster import Booster
-from dprepro.ebm_plus.queries import (
+from dprepro.methods.dp_ebm_plus import algorithm, curator, pairs, strategy
+from dprepro.methods.dp_ebm_plus.audit import overheard
+from dprepro.methods.dp_ebm_plus.booster import Booster
+from dprepro.methods.dp_ebm_plus.queries import (
     CodedResiduals,
     Histogram,
     Magnitudes,
@@ -20,9 +20,9 @@ from dprepro.ebm_plus.queries import (
     Residuals,
     Totals,
 )
+from dprepro.privacy.curator_base import GaussianUses
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.query import BudgetError, SensitivityError
-from dprepro.privacy.release import GaussianUses
 
 pytestmark = pytest.mark.audits
 
@@ -236,9 +236,9 @@ def test_a_sensitivity_of_half_the_truth(task, monkeypatch):
 
 def test_a_row_limited_by_its_code_of_one_feature_alone(monkeypatch):
     """A row pays for its codes of all features together: this one is rare in the other feature."""
-    squares = coding._whole_squares
+    squares = strategy._whole_squares
     monkeypatch.setattr(
-        coding,
+        strategy,
         "_whole_squares",
         lambda code: squares(code) if code.feature == 0 else np.ones_like(squares(code)),
     )

@@ -7,14 +7,15 @@ import pandas as pd
 import pytest
 
 from dprepro.audit.case import categories
-from dprepro.audit.cases.ebm_plus import Adversary
 from dprepro.audit.evidence import Known
 from dprepro.audit.transcript import Recorder
 from dprepro.data.domain import CategoricalFeature, Domain
-from dprepro.ebm_plus.clipping import MAGNITUDES
-from dprepro.ebm_plus.curator import ExactAnswers
-from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.ebm_plus.queries import (
+from dprepro.estimators.inputs import Rows
+from dprepro.methods.dp_ebm_plus.audit import Adversary
+from dprepro.methods.dp_ebm_plus.clipping import MAGNITUDES
+from dprepro.methods.dp_ebm_plus.curator import ExactAnswers
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.methods.dp_ebm_plus.queries import (
     CENTRE_UNIT,
     INTERCEPT,
     Code,
@@ -27,7 +28,6 @@ from dprepro.ebm_plus.queries import (
     Residuals,
     Start,
 )
-from dprepro.estimators.inputs import Rows
 from dprepro.privacy.query import Release
 
 SIZES = (3, 2)

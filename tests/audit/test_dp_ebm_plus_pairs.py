@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprepro.additive.pairs import Pair
+from dprepro.additive.bins import Pair
 from dprepro.audit.case import categories
 from dprepro.data.domain import CategoricalFeature, Domain
-from dprepro.ebm_plus.curator import ExactAnswers, PlusCurator
-from dprepro.ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.ebm_plus.queries import Merge, PairResiduals, Start, pair_norm
 from dprepro.estimators.inputs import Rows
+from dprepro.methods.dp_ebm_plus.curator import ExactAnswers, PlusCurator
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.methods.dp_ebm_plus.queries import Merge, PairResiduals, Start, pair_norm
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private

@@ -9,16 +9,16 @@ from interpret.privacy import DPExplainableBoostingRegressor
 
 from dprepro.audit import AuditVerdict, audit, find_case
 from dprepro.audit.case import Case
-from dprepro.ebm import curator, losses, queries
-from dprepro.lazybb import calibration
-from dprepro.lazybb import queries as lazybb_queries
-from dprepro.lazybb.curator import LazyBBCurator
+from dprepro.methods.dp_ebm import curator, losses, queries
+from dprepro.methods.lazybb import calibration
+from dprepro.methods.lazybb import queries as lazybb_queries
+from dprepro.methods.lazybb.curator import LazyBBCurator
 from dprepro.privacy import composition, mechanisms
+from dprepro.privacy.curator_base import GaussianUses
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.query import BudgetError, SensitivityError
-from dprepro.privacy.release import GaussianUses
-from dprepro.privacy.robust import gain_sensitivity, smooth_distance
+from dprepro.privacy.smooth_sensitivity import gain_sensitivity, smooth_distance
 
 pytestmark = pytest.mark.audits
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dprepro.audit.trials import KeptRuns
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 FACTS = {"subject": "gaussian", "trials": 100}
 PRESENT, OUTPUTS = np.array([True, False]), np.array([[0.1, 1e-300], [np.pi, -1e17]])

@@ -9,11 +9,11 @@ import pytest
 from dprepro.audit import AuditVerdict, audit_in_one_run, find_one_run_case, one_run_names
 from dprepro.audit.case import OneRunCase
 from dprepro.audit.one_run import GUESSED_SHARE
-from dprepro.exact import ExactSampler
-from dprepro.privacy.audit import Guesses, mu_lower_bound
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.ledger import Ledger, LedgerEntry
+from dprepro.privacy.lower_bounds import Guesses, mu_lower_bound
 from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.sampling import ExactSampler
 from tests.audit.test_render import text
 
 

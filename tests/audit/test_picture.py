@@ -5,7 +5,7 @@ import pytest
 
 from dprepro.audit import audit, find_case
 from dprepro.audit.render import draw, write_picture
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ from dprepro.audit.bounds import Claim, claim_of
 from dprepro.audit.case import Ceiling
 from dprepro.audit.one_run import OneRunResult
 from dprepro.audit.result import reasons
-from dprepro.privacy.audit import REFUTING, Guesses, mu_lower_bound
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger, LedgerEntry
+from dprepro.privacy.lower_bounds import REFUTING, Guesses, mu_lower_bound
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from tests.audit.test_render import text
 

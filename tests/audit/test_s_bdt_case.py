@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dprepro.audit import AuditVerdict, audit, find_case
-from dprepro.baselines.s_bdt.curator import HALVED
+from dprepro.methods.s_bdt.curator import HALVED
 from dprepro.privacy.gdp import mu_of
 
 pytestmark = pytest.mark.audits

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import norm
 
 from dprepro.audit.trials import schedule
-from dprepro.errors import DpreproError
-from dprepro.privacy.audit import CONFIDENCE, Guesses, epsilon_lower_bound, mu_lower_bound
+from dprepro.privacy.lower_bounds import CONFIDENCE, Guesses, epsilon_lower_bound, mu_lower_bound
+from dprepro.runtime.errors import DpreproError
 
 
 @pytest.mark.parametrize("learns", [True, False])

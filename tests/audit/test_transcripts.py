@@ -9,10 +9,10 @@ import pytest
 from dprepro.audit import AuditVerdict, audit, find_case, subjects
 from dprepro.audit.evidence import mu_squared
 from dprepro.audit.transcript import Overheard
-from dprepro.dpboost import boosting, curator
-from dprepro.dpboost.sensitivity import gain_sensitivity
+from dprepro.methods.dpboost import curator, estimator
+from dprepro.methods.dpboost.sensitivity import gain_sensitivity
+from dprepro.privacy.curator_base import GaussianUses
 from dprepro.privacy.gdp import mu_of
-from dprepro.privacy.release import GaussianUses
 
 CASES = {name for name, _ in subjects() if isinstance(find_case(name).fit, Overheard)}
 GAUSSIAN = [
@@ -158,7 +158,7 @@ def test_noisy_products_have_the_noise_that_the_ledger_states():
 @pytest.mark.audits
 def test_a_choice_whose_noise_is_too_small_is_not_drowned_by_that_of_leaves(monkeypatch):
     """Leaves keep their noise: the joint evidence alone would not exceed epsilon."""
-    for module in (boosting, curator):
+    for module in (estimator, curator):
         monkeypatch.setattr(module, "gain_sensitivity", lambda *of: gain_sensitivity(*of) / 30)
     found = find_case("dpboost-sound/transcript", "binary", epsilon=2.0)
     assert audit(found, 600, seed=1).verdict is AuditVerdict.EXCEEDED

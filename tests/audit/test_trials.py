@@ -8,8 +8,8 @@ import pytest
 from dprepro.audit import find_case, trials
 from dprepro.audit.case import Case
 from dprepro.audit.trials import KeptRuns, TrialRunner, batches, run_trials
-from dprepro.errors import DpreproError
 from dprepro.methods import registry
+from dprepro.runtime.errors import DpreproError
 
 
 def echo(value=None):

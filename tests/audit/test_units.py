@@ -9,9 +9,9 @@ import pytest
 
 from dprepro.audit import AuditVerdict, audit
 from dprepro.audit.case import AuditSetting, Case
-from dprepro.audit.cases import ebm_plus as cases
 from dprepro.audit.transcript import ExactlyOverheard
 from dprepro.methods import registry
+from dprepro.methods.dp_ebm_plus import audit as cases
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
 

@@ -17,12 +17,12 @@ from tests.campaign.host import Here, command
 
 def main() -> None:
     """Run the configs."""
-    from dprepro.experiment import pools
+    from dprepro.experiment import local
     from dprepro.experiment import run as run_module
 
     adopt()
     run_module.LocalExecutor = Here  # type: ignore[misc,assignment]
-    pools.start_ahead = lambda *given: None
+    local.start_ahead = lambda *given: None
     place, *names = Path(sys.argv[1]), *sys.argv[2:]
 
     def run(name: str, results: str) -> int:

@@ -85,7 +85,7 @@ def essence(lines: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], bool]:
 
     And whether one is doubled.
     """
-    from dprepro.experiment.lines import OF_THE_LINE
+    from dprepro.experiment.record_codec import OF_THE_LINE
 
     records = [line for line in lines if line["kind"] == "record"]
     found = {
@@ -111,7 +111,7 @@ class Host:
     """The lab, what an undisturbed run comes to, and how to disturb one."""
 
     def __init__(self, folder: Path) -> None:
-        from dprepro.experiment import environment, pools
+        from dprepro.experiment import environment, local
         from dprepro.experiment import run as run_module
         from tests.lab import Lab, of_format_1
 
@@ -123,7 +123,7 @@ class Host:
         self._environment, self._run = environment, run_module
         self._real = run_module.LocalExecutor, environment.git_state
         run_module.LocalExecutor = Here  # type: ignore[misc,assignment]
-        pools.start_ahead = lambda *given: None  # a fork has no processes but its own
+        local.start_ahead = lambda *given: None  # a fork has no processes but its own
         environment.git_state = lambda: None  # two processes a run, each time the same
         calm = folder / "calm"
         calm.mkdir()
@@ -143,7 +143,7 @@ class Host:
         import typer.main
 
         from dprepro.cli import app
-        from dprepro.compiled import kernel_modules
+        from dprepro.runtime.kernels import kernel_modules
 
         typer.main.get_command = functools.cache(typer.main.get_command)
         typer.main.get_command(app)
@@ -267,8 +267,8 @@ class Host:
 
     def _ended(self, place: Path, in_order: bool) -> tuple[set[str], list[str]]:
         """Return what is wrong with the journal of a run that ended well, and other files."""
-        from dprepro.errors import DpreproError
-        from dprepro.experiment.mending import examine
+        from dprepro.experiment.maintenance import examine
+        from dprepro.runtime.errors import DpreproError
 
         wrong, journal = set(), place / "results" / "lab.jsonl"
         try:

@@ -31,9 +31,9 @@ from dprepro import cli
 from dprepro.additive import file
 from dprepro.additive.file import load_model
 from dprepro.data import register
-from dprepro.errors import DpreproError
-from dprepro.experiment.faults import machine_fault
 from dprepro.experiment.journal import Journal, read_journal
+from dprepro.experiment.machine_errors import machine_fault
+from dprepro.runtime.errors import DpreproError
 from tests.campaign.parsers import CORPUS
 
 LENGTHS = (1, 20, 200)

@@ -8,18 +8,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dprepro.additive.file import load_model
-from dprepro.config import load_experiments
 from dprepro.data.card import Card, load_card
 from dprepro.data.loading import load_by
-from dprepro.errors import DpreproError, DpreproWarning
+from dprepro.experiment.config import load_experiments
 from dprepro.experiment.journal import JournalTable, read_journal
 from dprepro.experiment.plan import plan
+from dprepro.judge.snapshot import read_recorded
 from dprepro.release.codebook import read_codebook
 from dprepro.release.columns import read_columns
-from dprepro.report.judge.recorded import read_recorded
-from dprepro.report.read.audits import read_audits
-from dprepro.report.read.results import usual
+from dprepro.results.audits import read_audits
+from dprepro.results.folder import usual
 from dprepro.rows.table import Table
+from dprepro.runtime.errors import DpreproError, DpreproWarning
 
 CORPUS = Path(__file__).parent / "corpus"
 MOST_SECONDS = 1.0

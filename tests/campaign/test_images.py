@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.experiment.appended import JournalWarning
 from dprepro.experiment.journal import Journal, read_journal
 from dprepro.experiment.record import Record
+from dprepro.runtime.append_only_file import JournalWarning
 from tests.campaign.images import recorded
 from tests.experiment.test_record import TASK
 

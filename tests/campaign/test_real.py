@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.cache import cache_dir
+from dprepro.runtime.files import cache_dir
 from tests.campaign.cases import ROOT
 from tests.campaign.real import KINDS, STATES, Chain, chains
 from tests.campaign.real_runs import Place, left_of

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.campaign.cases import ROOT, Case
 
-OF_RUNS = ("cli", "compiled", "data", "experiment", "methods", "rows")
+OF_RUNS = ("cli", "data", "experiment", "methods", "rows", "runtime")
 """The folders of the package that bear what a fault can break; methods only compute."""
 WRONG = ("lost", "doubled", "different", "tracebacks", "hangs", "not resumed", "left over")
 

@@ -13,9 +13,9 @@ from dprepro.audit.case import MethodPair
 from dprepro.audit.trials import TrialRunner
 from dprepro.cli import app
 from dprepro.cli.audit import _chosen
-from dprepro.errors import DpreproError
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.terminal import PlainConsole
+from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.terminal import PlainConsole
 
 
 def run(*arguments, code=0):

@@ -8,9 +8,9 @@ import pytest
 from dprepro.data.card import load_card
 from dprepro.data.card_parts import BudgetLimit
 from dprepro.data.register import register_path
-from dprepro.errors import DpreproError
 from dprepro.release.book import reserve, settle
 from dprepro.release.rows import files_of, known_rows
+from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 from tests.private_table import rows_of, write_table
 from tests.release.ledgers import entry, gaussian_ledger

@@ -8,9 +8,9 @@ import yaml
 from typer.testing import CliRunner
 
 from dprepro.cli import app, main
-from dprepro.errors import DpreproError
-from dprepro.published.document import load_documents
-from dprepro.report.judge.deviations import load_claim_deviations
+from dprepro.judge.deviations import load_claim_deviations
+from dprepro.papers.document import load_documents
+from dprepro.runtime.errors import DpreproError
 from tests.report.journals import records, spread, write
 
 GOOD, BAD = 0.875, 0.8

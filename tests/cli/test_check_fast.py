@@ -8,15 +8,15 @@ import yaml
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.config import load_config
-from dprepro.errors import DpreproError
 from dprepro.experiment import worker
-from dprepro.experiment.lines import OF_THE_LINE
+from dprepro.experiment.config import load_config
 from dprepro.experiment.plan import plan
-from dprepro.published import document
-from dprepro.report.judge import verdicts
-from dprepro.report.judge.recorded import COLUMNS, NAME
-from dprepro.report.read.metrics import METRICS, Margin
+from dprepro.experiment.record_codec import OF_THE_LINE
+from dprepro.judge import verdicts
+from dprepro.judge.snapshot import COLUMNS, NAME
+from dprepro.papers import document
+from dprepro.results.metrics import METRICS, Margin
+from dprepro.runtime.errors import DpreproError
 from tests.cli.test_check import check
 from tests.in_process import in_process
 from tests.lab import lab

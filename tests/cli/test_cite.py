@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.errors import DpreproError
-from dprepro.references import references
+from dprepro.cli.cite import references
+from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 
 

@@ -20,20 +20,20 @@ from dprepro.cli import check as check_module
 from dprepro.cli import plot as plot_module
 from dprepro.cli import table as table_module
 from dprepro.cli.journals import read
-from dprepro.config import config_names, load_config
 from dprepro.experiment import journal
+from dprepro.experiment.config import config_names, load_config
 from dprepro.experiment.journal import JournalTable
 from dprepro.experiment.plan import plan
-from dprepro.experiment.stated import state_plan
-from dprepro.published.document import load_documents
-from dprepro.report.judge.check import check_documents
-from dprepro.report.judge.recorded import NAME
-from dprepro.report.judge.verdicts import CellVerdict, Verdict
+from dprepro.experiment.plan_record import state_plan
+from dprepro.judge.check import check_documents
+from dprepro.judge.snapshot import NAME
+from dprepro.judge.verdicts import CellVerdict, Verdict
+from dprepro.papers.document import load_documents
 from dprepro.report.layout import view as view_module
 from dprepro.report.layout.tables import build_tables
 from dprepro.report.layout.view import ResultTable
-from dprepro.report.read.metrics import margins
-from dprepro.report.read.results import Results
+from dprepro.results.folder import Results
+from dprepro.results.metrics import margins
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 PAPERS = sorted(load_documents())

@@ -15,7 +15,7 @@ from dprepro import compare
 from dprepro.cli import app
 from dprepro.data import PRIVATE_PREFIX
 from dprepro.experiment.journal import journal_files, read_bytes
-from dprepro.report.read import results as results_module
+from dprepro.results import folder as results_module
 from tests.report.journals import records, write
 
 COMMITTED = Path(__file__).resolve().parents[2] / "results"

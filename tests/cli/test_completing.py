@@ -14,14 +14,23 @@ import typer
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.cli import completing as names
-from dprepro.config import config_names
+from dprepro.cli import completion as names
 from dprepro.data.card import card_names
+from dprepro.experiment.config import config_names
 from dprepro.methods.registry import PLUGIN_VARIABLE, all_methods
-from dprepro.published.document import load_documents
+from dprepro.papers.document import load_documents
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAVY = {"numpy", "pandas", "sklearn", "scipy", "numba", "yaml", "matplotlib", "dprepro.config"}
+HEAVY = {
+    "numpy",
+    "pandas",
+    "sklearn",
+    "scipy",
+    "numba",
+    "yaml",
+    "matplotlib",
+    "dprepro.experiment.config",
+}
 
 
 def completed(*words: str) -> list[str]:

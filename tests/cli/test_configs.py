@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from dprepro.config import config_names, config_titles, load_config
-from dprepro.errors import DpreproError
+from dprepro.experiment.config import config_names, config_titles, load_config
+from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 
 TITLES = {"wine-white": "DP-EBM on white wines", "quick": "A first run", "adult": "Wine or census"}
@@ -18,7 +18,7 @@ def test_every_config_has_a_title() -> None:
 
 @pytest.fixture
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dprepro.config.config_titles", lambda: TITLES)
+    monkeypatch.setattr("dprepro.experiment.config.config_titles", lambda: TITLES)
 
 
 @pytest.mark.usefixtures("_few")

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from dprepro.errors import DpreproError
-from dprepro.published.document import load_documents
+from dprepro.papers.document import load_documents
+from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 
 

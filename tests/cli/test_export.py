@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.additive.export.python import to_python
+from dprepro.additive.export.plain import to_python
 from dprepro.additive.export.sql import to_sql
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 from tests.additive import small
 from tests.commands import dprepro
 

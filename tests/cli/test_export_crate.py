@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 from tests.report.journals import records, spread, write
 

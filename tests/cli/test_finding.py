@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from dprepro.cli.finding import select, show_list
-from dprepro.errors import DpreproError
+from dprepro.cli.configs import select, show_list
+from dprepro.runtime.errors import DpreproError
 
 TEXTS = {"wine-white": "White wines", "quick": "A first run", "adult": "Wine or census"}
 

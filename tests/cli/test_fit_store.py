@@ -17,16 +17,16 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from dprepro.cli import app, main
-from dprepro.ebm_plus.coding import coded_sums
-from dprepro.errors import DpreproError
+from dprepro.methods.dp_ebm_plus.strategy import coded_sums
 from dprepro.rows import table as tables
-from dprepro.rows.kept import KeptAnswers
+from dprepro.rows.answer_log import KeptAnswers
+from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 from tests.private_table import rows_of, write_table
 
 KILLED = """
 import os, signal, sys
-from dprepro.rows.kept import KeptAnswers
+from dprepro.rows.answer_log import KeptAnswers
 keep, left = KeptAnswers.keep, [int(sys.argv.pop())]
 def killed(*args):
     keep(*args)
@@ -145,9 +145,9 @@ def test_a_model_that_could_not_be_saved_is_not_fitted_again(
     def fail(*_: Any) -> None:
         raise OSError("no room")
 
-    monkeypatch.setattr("dprepro.ebm_plus.curator.coded_sums", noted)
+    monkeypatch.setattr("dprepro.methods.dp_ebm_plus.curator.coded_sums", noted)
     with monkeypatch.context() as patch:
-        patch.setattr("dprepro.inspect.origin.save_fitted", fail)
+        patch.setattr("dprepro.release.provenance.save_fitted", fail)
         with pytest.raises(OSError, match="no room"):
             dprepro(*options)
     assert (tmp_path / "m.json.store").exists()
@@ -197,7 +197,7 @@ def test_progress_is_shown_on_a_terminal_alone(
     assert "boosting" not in piped
     shown = StringIO()
     console = Console(file=shown, force_terminal=True, width=100)
-    monkeypatch.setattr("dprepro.inspect.showing.standard_console", lambda: console)
+    monkeypatch.setattr("dprepro.release.progress.standard_console", lambda: console)
     assert dprepro(*options) == piped
     assert "reading rows" in shown.getvalue()
     assert "boosting" in shown.getvalue()

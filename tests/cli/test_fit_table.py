@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from dprepro.additive.file import load_model
 from dprepro.cli import app
-from dprepro.errors import DpreproError
 from dprepro.methods.registry import all_methods
+from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 from tests.private_table import ROWS, csv_of, rows_of, write_table
 

@@ -6,10 +6,10 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app
 from dprepro.cli.journals import read, shown_journals
-from dprepro.errors import DpreproError
 from dprepro.experiment.journal import Journal, read_journal
-from tests.report.judge.test_forensics import journal
-from tests.report.read.test_plans import stated
+from dprepro.runtime.errors import DpreproError
+from tests.judge.test_forensics import journal
+from tests.results.test_plans import stated
 
 QUESTION = {
     "paper": "dp-ebm-2021", "table": "2", "method": "dpboost-2021", "datasets": ["adult", "telco"],

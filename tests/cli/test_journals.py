@@ -5,18 +5,18 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from dprepro import resources
 from dprepro.cli import app
 from dprepro.cli.journals import method_titles, read, read_held_out
-from dprepro.config import load_config
-from dprepro.errors import DpreproError
+from dprepro.experiment.config import load_config
 from dprepro.experiment.plan import plan
 from dprepro.experiment.record import Record
+from dprepro.judge import deviations
 from dprepro.methods import registry
-from dprepro.published.document import load_documents
+from dprepro.papers.document import load_documents
 from dprepro.report.draw.curves import build_panels
-from dprepro.report.judge import deviations
 from dprepro.report.layout.tables import build_tables
+from dprepro.runtime import files
+from dprepro.runtime.errors import DpreproError
 from tests.report.journals import records, spread, write
 
 
@@ -80,10 +80,10 @@ def shipped(tmp_path, monkeypatch):
     lines = [*records(spread(0.8, 0.01, 3), "dp-llm", 1.0)]
     write(come_with, "adult", [*records(spread(0.9, 0.01, 3), "dp-ebm-gdp", 1.0), *lines])
     write(come_with, "telco", records(spread(0.7, 0.01, 3), "dp-llm", 1.0, dataset="telco"))
-    usual = resources.builtin
+    usual = files.builtin
     (come_with / "models").symlink_to(usual("results") / "models")  # which claims are about
     monkeypatch.setattr(
-        resources, "builtin", lambda kind: come_with if kind == "results" else usual(kind)
+        files, "builtin", lambda kind: come_with if kind == "results" else usual(kind)
     )
     monkeypatch.setattr(deviations, "builtin", usual)  # explanations name recorded results
     monkeypatch.chdir(here)
@@ -160,7 +160,7 @@ def test_the_mark_is_never_cut_off_beside_a_curve(shipped):
 
 
 def test_the_folder_of_the_shipped_runs_itself_has_nothing_beside_it(shipped):
-    come_with = resources.builtin("results")
+    come_with = files.builtin("results")
     assert read(come_with, None, shipped=True).journals == ("adult", "telco")
 
 

@@ -6,10 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.additive.file import save_model
-from dprepro.baselines.logistic.curator import FLOATING_POINT
 from dprepro.cli import app, main
-from dprepro.config import load_config
-from dprepro.errors import DpreproError
+from dprepro.experiment.config import load_config
+from dprepro.methods.logistic.curator import FLOATING_POINT
+from dprepro.runtime.errors import DpreproError
 from tests.report.shown.models import model
 
 METHODS = {entry.method for entry in load_config("quickstart").methods}

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.errors import DpreproError
 from dprepro.methods.registry import all_methods
+from dprepro.runtime.errors import DpreproError
 
 
 def run(*arguments):

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 from dprepro.additive.file import load_model
 from dprepro.cli import app
 from dprepro.cli.models import _promise
-from dprepro.errors import DpreproError
 from dprepro.experiment.record import Task
-from dprepro.inspect.origin import trained_on
 from dprepro.privacy.ledger import Ledger
+from dprepro.release.provenance import trained_on
+from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 from tests.conftest import ROOT
 from tests.lab import Lab, lab

@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.config import load_config
 from dprepro.data import load
 from dprepro.data.card import load_card
 from dprepro.data.delimited import Records
-from dprepro.errors import DpreproError
+from dprepro.experiment.config import load_config
+from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 from tests.private_table import csv_of, rows_of
 from tests.release.survey import write_survey

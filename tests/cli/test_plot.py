@@ -6,9 +6,9 @@ from typer.testing import CliRunner
 
 from dprepro.additive.record import FORMAT, PREDICTION
 from dprepro.cli import app
-from dprepro.cli.patience import Patience
 from dprepro.cli.plot import say_written
-from dprepro.errors import DpreproError
+from dprepro.cli.status import Patience
+from dprepro.runtime.errors import DpreproError
 from tests.report.journals import records, spread, write
 
 

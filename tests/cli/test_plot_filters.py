@@ -3,7 +3,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from tests.inspect.test_explaining import CONFIG
+from tests.release.test_explaining import CONFIG
 
 
 def test_filters_writes_the_pictures_it_names(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from dprepro.additive.file import load_model
 from dprepro.cli import app
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 from tests.additive import small
 from tests.commands import dprepro
 from tests.lab import Lab, lab

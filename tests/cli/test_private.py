@@ -1,6 +1,6 @@
 import pytest
 
-from dprepro.cli.private import warn
+from dprepro.cli.options import warn
 
 
 @pytest.mark.parametrize("is_private", [True, False])

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from dprepro.errors import DpreproError
-from dprepro.experiment.appended import JournalWarning
 from dprepro.experiment.journal import Journal
 from dprepro.experiment.record import Record
+from dprepro.runtime.append_only_file import JournalWarning
+from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 from tests.experiment.test_record import TASK
 from tests.in_process import in_process

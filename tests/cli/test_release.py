@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 from dprepro.additive.file import load_model
 from dprepro.cli import app
 from dprepro.cli import release as module
-from dprepro.errors import DpreproError
-from dprepro.inspect.fitting import fit_model
 from dprepro.release import book, folder
 from dprepro.release.book import read_book
+from dprepro.release.fitting import fit_model
 from dprepro.release.statement import Statement
-from dprepro.report.shown.content import model_page
+from dprepro.report.model_page.content import model_page
+from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 from tests.private_table import ROWS, Row, rows_of, write_table
 from tests.test_releases import fix_noise, leaves, neighbours, without_releases
@@ -92,7 +92,7 @@ def test_a_terminal_shows_how_far_a_release_has_come(
 ) -> None:
     shown = io.StringIO()
     console = Console(file=shown, stderr=True, force_terminal=True, width=100)
-    monkeypatch.setattr("dprepro.terminal.error_console", lambda: console)
+    monkeypatch.setattr("dprepro.runtime.terminal.error_console", lambda: console)
     said = release(card_of(tmp_path))
     for words in ("reading the rows", "fitting dp-ebm-plus to all rows", "boosting"):
         assert words in shown.getvalue()
@@ -385,7 +385,7 @@ def test_an_interrupt_before_the_first_noise_spends_nothing(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dprepro.inspect.fitting.fit_model", interrupted)
+    monkeypatch.setattr("dprepro.release.fitting.fit_model", interrupted)
     card = card_of(tmp_path)
     command = ["release", str(card), "--epsilon", "1", "--yes", *DELTA]
     found = CliRunner().invoke(app, [*command, "-o", str(tmp_path / "out")])
@@ -403,7 +403,7 @@ def test_rows_that_change_during_the_release_are_not_released(
             file.write("1,1,a,yes\n")
         return model
 
-    monkeypatch.setattr("dprepro.inspect.fitting.fit_model", fit)
+    monkeypatch.setattr("dprepro.release.fitting.fit_model", fit)
     with pytest.raises(DpreproError, match=r"rows changed during the release.*counts as spent"):
         release(card_of(tmp_path))
     assert not (tmp_path / "out").exists()

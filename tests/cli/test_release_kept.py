@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 
 from dprepro.additive import file as model_files
-from dprepro.additive.file import load_model
-from dprepro.additive.keeping import ALLOWANCE
-from dprepro.errors import DpreproError
-from dprepro.privacy.watching import watching_noise
+from dprepro.additive.file import ALLOWANCE, load_model
+from dprepro.privacy.noise_tracking import watching_noise
 from dprepro.release import book, folder
 from dprepro.release.book import book_path, read_book
+from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 
 _ROWS = 60
@@ -160,7 +159,7 @@ def test_a_book_that_fails_after_the_fit_leaves_the_model(
     def broken(*_: Any, **__: Any) -> None:
         raise DpreproError("cannot use the budget book")
 
-    monkeypatch.setattr("dprepro.release.making.settle", broken)
+    monkeypatch.setattr("dprepro.release.reserved_fit.settle", broken)
     card = numbers_in(tmp_path / "book", (0.0, 1.0))
     with pytest.raises(DpreproError, match="the model lies in") as caught:
         release(card)
@@ -181,7 +180,7 @@ def test_the_disk_is_let_go_before_the_model_is_written(
         held.append(out.with_name(".room").exists())
         settle(name, status, **found)
 
-    monkeypatch.setattr("dprepro.release.making.settle", settled)
+    monkeypatch.setattr("dprepro.release.reserved_fit.settle", settled)
     release(numbers_in(tmp_path / "held", (0.0, 1.0)))
     assert held == [False]
 

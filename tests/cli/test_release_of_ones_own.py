@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.errors import DpreproError
 from dprepro.methods import registry
 from dprepro.release.book import read_book
 from dprepro.release.statement import Statement
+from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 from tests.private_table import rows_of, write_table
 
 SOURCE = """
 import numpy as np
 
-from dprepro.ebm_plus import DPEBMPlusClassifier
+from dprepro.methods.dp_ebm_plus import DPEBMPlusClassifier
 from dprepro.methods.registry import Guarantee, Method
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.standing import Noise
+from dprepro.privacy.guarantee_status import Noise
 
 
 class Twice(DPEBMPlusClassifier):

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 from tests.in_process import in_process
 from tests.private_table import rows_of, write_table
 from tests.report.journals import records, write

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app
 from dprepro.experiment.journal import Journal, read_journal
+from dprepro.experiment.plan_record import StatedPlan
 from dprepro.experiment.record import Record
-from dprepro.experiment.stated import StatedPlan
 from tests.experiment.test_record import TASK
 from tests.lab import of_format_1, of_format_2, plan_of
 

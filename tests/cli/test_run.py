@@ -14,10 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.config import load_config
-from dprepro.errors import DpreproError
+from dprepro.experiment.config import load_config
 from dprepro.experiment.plan import plan
 from dprepro.experiment.worker import DataRef, run_task
+from dprepro.runtime.errors import DpreproError
 from tests.in_process import in_process
 from tests.lab import Lab, lab
 

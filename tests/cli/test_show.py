@@ -10,7 +10,7 @@ import pytest
 from dprepro.additive.editing import level
 from dprepro.additive.file import load_model, save_model
 from dprepro.cli.show import title_of
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 from tests.report.shown.models import model, paired, values
 

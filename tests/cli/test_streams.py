@@ -10,7 +10,7 @@ import pytest
 
 from dprepro import cli
 from dprepro.cli.streams import Streams
-from dprepro.report.judge.verdicts import Verdict
+from dprepro.judge.verdicts import Verdict
 from tests.in_process import in_process
 from tests.lab import Lab, lab
 

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.errors import DpreproError
 from dprepro.experiment.journal import JournalTable
+from dprepro.runtime.errors import DpreproError
 from tests.in_process import in_process
 from tests.lab import lab
 from tests.report.journals import records, spread, write
@@ -124,7 +124,7 @@ def test_no_journal_is_read_twice(results, monkeypatch):
         paths.append(path.stem)
         return JournalTable(path)
 
-    monkeypatch.setattr("dprepro.report.read.results.JournalTable", read)
+    monkeypatch.setattr("dprepro.results.folder.JournalTable", read)
     table("--results", results, "one", "two", "adult")
     assert sorted(paths) == ["one", "two"]
 

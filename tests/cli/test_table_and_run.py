@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.config import load_config
+from dprepro.experiment.config import load_config
 from dprepro.experiment.run import Options, run
 from dprepro.experiment.summary import Tally
 from dprepro.methods import registry

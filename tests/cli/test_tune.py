@@ -4,9 +4,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.config import load_config
-from dprepro.config_keys import TunedOn
-from dprepro.errors import DpreproError
+from dprepro.experiment.config import TunedOn, load_config
+from dprepro.runtime.errors import DpreproError
 from tests.in_process import in_process
 from tests.lab import Lab, lab
 

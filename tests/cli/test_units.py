@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 from tests.experiment.test_parts import FITTED, config, owned
 from tests.in_process import in_process
 from tests.lab import lab

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.published import document as document_module
-from dprepro.published.document import Column, Document, Protocol, TableLayout
-from dprepro.published.published import PublishedCell
+from dprepro.papers import document as document_module
+from dprepro.papers.cells import PublishedCell
+from dprepro.papers.document import Column, Document, Protocol, TableLayout
 from tests.in_process import in_process
 from tests.lab import Lab, lab
 

@@ -6,10 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.errors import DpreproError
 from dprepro.methods import registry
-from dprepro.report.read.results import read_results
-from dprepro.report.read.runs import runs_of
+from dprepro.results.folder import read_results
+from dprepro.results.runs import runs_of
+from dprepro.runtime.errors import DpreproError
 from tests.in_process import in_process
 from tests.lab import CARD
 from tests.report.journals import records, spread, write

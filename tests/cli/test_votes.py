@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 from tests.lab import Lab, lab
 

@@ -97,7 +97,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """No second try and no patience, for servers that fail for good."""
-    monkeypatch.setattr("dprepro.data.network.RETRIES", 0)
+    monkeypatch.setattr("dprepro.data.sources.RETRIES", 0)
     monkeypatch.setenv("DPREPRO_TIMEOUT", "0.4")
 
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from dprepro.data import load
-from dprepro.data.boolean import BINS, BooleanEncoder
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.data.encode import BINS, BooleanEncoder
 
 DOMAIN = Domain(
     (NumericFeature("age", 0, 100), CategoricalFeature("job", ("a", "b", "c"))), ("0", "1")

@@ -20,7 +20,7 @@ from dprepro.data.describe import describe
 from dprepro.data.formats import read_table
 from dprepro.data.sources import _parse as parse
 from dprepro.data.verify import values_digest
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 SIZES = {
     "adbench-cover": (286048, 10, 2747),

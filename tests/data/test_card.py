@@ -10,7 +10,7 @@ from dprepro.data import SYNTHETIC_PREFIX
 from dprepro.data.card import Card, card_names, load_card
 from dprepro.data.card_parts import BudgetLimit, Source
 from dprepro.data.domain import CategoricalFeature, NumericFeature
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 FEATURES: dict[str, Any] = {"age": {"numeric": [0, 100]}, "colour": {"categories": ["red", "blue"]}}
 

@@ -16,7 +16,7 @@ from dprepro.data.card import Card, load_card
 from dprepro.data.cleaning import clean, clean_with_units, column_kinds
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.data.verify import values_digest
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 MakeCard = Callable[..., Card]
 FEATURES: dict[str, Any] = {

@@ -9,8 +9,8 @@ import mlcroissant
 import pytest
 
 from dprepro.data.card import card_names, load_card
-from dprepro.data.croissant import croissant
-from dprepro.errors import DpreproError
+from dprepro.data.describe import croissant
+from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 
 

@@ -1,7 +1,6 @@
 import numpy as np
 
-from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.data.drawing import draw_features
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature, draw_features
 
 
 def test_rows_lie_in_the_domain_and_every_category_occurs():

@@ -12,12 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dprepro.data.archives import extract_member
 from dprepro.data.card_parts import Format
-from dprepro.data.cells import Marks, NotNumericError, read_numbers
-from dprepro.data.columns import holds
+from dprepro.data.cells import Marks, NotNumericError, holds, read_numbers
 from dprepro.data.formats import read_table
-from dprepro.data.packed import extract_member
-from dprepro.errors import NUMBERS_LOOK, DpreproError
+from dprepro.runtime.errors import NUMBERS_LOOK, DpreproError
 
 MISSING = ["", "?", "NA"]
 

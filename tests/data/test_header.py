@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from dprepro.cli import app
 from dprepro.data.card import Card, load_card
 from dprepro.data.header import check_names, header_names
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 CARD = """
 name: patients

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from dprepro.data.card import Card
 from dprepro.data.cleaning import public_domain
 from dprepro.data.loading import load_by
-from dprepro.errors import DpreproError
-from dprepro.inspect.predicting import NewRows
-from dprepro.rows.carded import CardTable
+from dprepro.release.predicting import NewRows
+from dprepro.rows.card_table import CardTable
+from dprepro.runtime.errors import DpreproError
 from tests.data.written import column, written_line
 
 often = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))

@@ -22,10 +22,10 @@ from dprepro.data.card import Card
 from dprepro.data.cleaning import public_domain
 from dprepro.data.domain import Domain
 from dprepro.data.loading import load_by
-from dprepro.ebm import DPEBMClassifier
-from dprepro.errors import DpreproError
-from dprepro.inspect.predicting import NewRows
-from dprepro.rows.carded import CardTable
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier
+from dprepro.release.predicting import NewRows
+from dprepro.rows.card_table import CardTable
+from dprepro.runtime.errors import DpreproError
 from tests.data.written import column
 
 often = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))

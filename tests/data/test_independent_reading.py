@@ -26,12 +26,12 @@ from dprepro.data.cleaning import public_domain
 from dprepro.data.decoding import BadRecordError
 from dprepro.data.formats import dialect_of
 from dprepro.data.loading import load_by
-from dprepro.errors import DpreproError
-from dprepro.inspect.predicting import NewRows
-from dprepro.rows import csv as rows_csv
-from dprepro.rows.carded import CardTable
-from dprepro.rows.csv import CsvSettings
+from dprepro.release.predicting import NewRows
+from dprepro.rows import readers as rows_csv
+from dprepro.rows.card_table import CardTable
+from dprepro.rows.readers import CsvSettings
 from dprepro.rows.table import Table
+from dprepro.runtime.errors import DpreproError
 from tests.data.written import (
     CATEGORIES,
     LABELS,

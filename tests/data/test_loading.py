@@ -24,7 +24,7 @@ from dprepro.data.card import load_card
 from dprepro.data.dataset import Dataset
 from dprepro.data.loading import UnavailableError, load_by, verify_all
 from dprepro.data.verify import values_digest
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 from tests.data.conftest import Reply, Server
 
 WriteCard = Callable[..., Path]

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.data import network
-from dprepro.data.network import SourceError, download, timeout_s
-from dprepro.errors import DpreproError
+from dprepro.data import sources
+from dprepro.data.sources import SourceError, download, timeout_s
+from dprepro.runtime.errors import DpreproError
 from tests.data.conftest import Reply, Server
 
 
@@ -14,7 +14,7 @@ from tests.data.conftest import Reply, Server
 def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses between attempts, taken down instead of slept."""
     taken: list[float] = []
-    monkeypatch.setattr(network.time, "sleep", taken.append)
+    monkeypatch.setattr(sources.time, "sleep", taken.append)
     return taken
 
 
@@ -78,7 +78,7 @@ def test_nobody_listening(tmp_path: Path) -> None:
 
 def test_the_timeout_is_the_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DPREPRO_TIMEOUT", raising=False)
-    assert timeout_s() == network.DEFAULT_TIMEOUT_S
+    assert timeout_s() == sources.DEFAULT_TIMEOUT_S
     monkeypatch.setenv("DPREPRO_TIMEOUT", "2.5")
     assert timeout_s() == 2.5
 

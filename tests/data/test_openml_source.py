@@ -12,8 +12,7 @@ import requests
 from dprepro.data import load
 from dprepro.data.card import Card
 from dprepro.data.loading import UnavailableError
-from dprepro.data.network import SourceError
-from dprepro.data.openml_source import download_arff
+from dprepro.data.sources import SourceError, download_arff
 from tests.data.conftest import Reply, Server
 
 ARFF = b"""@RELATION toy

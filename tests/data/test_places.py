@@ -5,9 +5,9 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from dprepro.cache import cache_dir
-from dprepro.data.places import data_folder, file_candidates, find_file
-from dprepro.errors import DpreproError
+from dprepro.data.paths import data_folder, file_candidates, find_file
+from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.files import cache_dir
 
 
 def test_the_cache_is_the_variables_or_the_users(

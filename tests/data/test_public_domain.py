@@ -11,7 +11,7 @@ import pytest
 
 from dprepro.data.card import Card, card_names, load_card
 from dprepro.data.cleaning import clean
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 from tests.data.test_cleaning import arrow
 
 MakeCard = Callable[..., Card]

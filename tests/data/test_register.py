@@ -17,7 +17,7 @@ from dprepro.data.register import (
     token_of,
     write_own,
 )
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from dprepro.data.card_parts import Synthetic
-from dprepro.data.synthetic import stand_in
+from dprepro.data.sources import stand_in
 
 SHAPE = Synthetic(rows=3000, numeric=5, binary=4, positives=327, seed=3)
 

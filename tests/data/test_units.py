@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dprepro.data.units import KEY_BYTES, bounding_key, kept_rows
+from dprepro.data.dataset import KEY_BYTES, bounding_key, kept_rows
 
 KEY = bounding_key(1)
 

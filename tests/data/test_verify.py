@@ -10,7 +10,7 @@ import pytest
 
 from dprepro.data.card import Card
 from dprepro.data.verify import check_expectations, values_digest
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 
 def frame(**columns: Any) -> pd.DataFrame:

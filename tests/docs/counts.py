@@ -12,8 +12,8 @@ from collections import Counter
 from fnmatch import fnmatch
 
 from dprepro.methods.registry import Guarantee, all_methods
-from dprepro.privacy.standing import Noise
-from dprepro.published.document import load_documents
+from dprepro.papers.document import load_documents
+from dprepro.privacy.guarantee_status import Noise
 from tests.docs.pages import ROOT
 
 WORDS = (

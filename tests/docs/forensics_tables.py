@@ -6,19 +6,18 @@ from functools import cache
 from pathlib import Path
 
 from dprepro.cli.journals import read
-from dprepro.published.document import select_documents
-from dprepro.published.hypotheses import load_held_out, load_hypotheses
-from dprepro.report.judge.check import CheckReport, check_documents
-from dprepro.report.judge.deviations import load_deviations
-from dprepro.report.judge.forensics import Column, columns_of
-from dprepro.report.judge.held_out import judge_held_out
-from dprepro.report.judge.verdicts import Verdict
-from dprepro.report.layout.words import choice_rows
-from dprepro.report.read.metrics import margins
-from dprepro.report.read.results import Results, read_results
-from dprepro.report.write.forensics import markdown_columns
-from dprepro.report.write.held_out import markdown_held_out
-from dprepro.text import markdown_table
+from dprepro.judge.check import CheckReport, check_documents
+from dprepro.judge.deviations import load_deviations
+from dprepro.judge.forensics import Column, columns_of
+from dprepro.judge.held_out import judge_held_out
+from dprepro.judge.verdicts import Verdict
+from dprepro.papers.document import select_documents
+from dprepro.papers.hypotheses import load_held_out, load_hypotheses
+from dprepro.report.layout.formatting import choice_rows
+from dprepro.report.write.forensics import markdown_columns, markdown_held_out
+from dprepro.results.folder import Results, read_results
+from dprepro.results.metrics import margins
+from dprepro.runtime.text import markdown_table
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "evidence" / "forensics.md"

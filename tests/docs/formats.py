@@ -10,7 +10,7 @@ import re
 import sys
 from typing import Any
 
-from dprepro.schemas import schema
+from dprepro.cli.schema import json_schema
 from tests.docs.pages import ROOT
 
 PAGES = sorted((ROOT / "docs" / "formats").glob("*.md"))
@@ -24,7 +24,7 @@ def renewed(text: str) -> str:
 
 def table(name: str, part: str | None) -> str:
     """Return the keys of a schema, or of one of its parts, as a Markdown table."""
-    whole = schema(name)
+    whole = json_schema(name)
     described = whole["$defs"][part] if part else whole
     described = next((one for one in described.get("anyOf", []) if "properties" in one), described)
     keys = described["properties"]

@@ -61,7 +61,7 @@ HERE = (("HOST:8786", "127.0.0.1:{port}"),)
 
 RULES = {
     "README.md": (
-        Rule("make test", "TESTS=tests/test_yaml_model.py WORKERS=0", shows=(" passed",)),
+        Rule("make test", "TESTS=tests/runtime/test_yaml_model.py WORKERS=0", shows=(" passed",)),
         Rule("dprepro run configs/adult.yaml --results mine", FEW),
         Rule("dprepro run adult telco credit --results mine", FEW, ((" credit", ""),)),
         Rule(
@@ -127,9 +127,9 @@ RULES = {
             ("EXCEEDED",),
         ),
         Rule(
-            'make test TESTS="tests/privacy tests/ebm"',
+            'make test TESTS="tests/privacy tests/methods/dp_ebm"',
             "WORKERS=0",
-            replace=(("tests/privacy tests/ebm", "tests/privacy/test_gdp.py"),),
+            replace=(("tests/privacy tests/methods/dp_ebm", "tests/privacy/test_gdp.py"),),
             shows=(" passed",),
         ),
     ),

@@ -9,7 +9,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from dprepro.schemas import SCHEMAS, schema
+from dprepro.cli.schema import SCHEMAS, json_schema
 from tests.docs.pages import ROOT
 from tests.report.accessible import violations
 from tests.report.browsing import show
@@ -77,4 +77,4 @@ def test_pages_follow_the_guidelines_of_accessibility(site, browser, scheme):  #
 def test_the_site_has_the_schemas(site):
     for name in SCHEMAS:
         text = (site / "schemas" / f"{name}.schema.json").read_text()
-        assert json.loads(text) == json.loads(json.dumps(schema(name)))
+        assert json.loads(text) == json.loads(json.dumps(json_schema(name)))

@@ -49,6 +49,8 @@ def test_every_named_file_exists():
 
 
 def test_a_test_that_does_not_exist_is_noticed():
-    text = "`tests/exact/test_bits.py` (`test_nothing`), `test_the_block_of_the_standard`"
+    text = (
+        "`tests/privacy/sampling/test_bits.py` (`test_nothing`), `test_the_block_of_the_standard`"
+    )
     pairs = named_tests(text)
     assert [test in functions_of(file) for file, test in pairs if test] == [False, True]

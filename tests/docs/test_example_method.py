@@ -14,11 +14,11 @@ from sklearn.base import clone
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods import registry
 from dprepro.methods.registry import Setting
+from dprepro.privacy.curator_base import Curator
+from dprepro.privacy.guarantee_status import Noise
 from dprepro.privacy.private import Private
 from dprepro.privacy.query import SensitivityError
-from dprepro.privacy.release import Curator
 from dprepro.privacy.sensitivity import REPLACE_ONE
-from dprepro.privacy.standing import Noise
 from tests.docs.pages import blocks
 from tests.privacy.curators import RANGE, Fit, table
 from tests.privacy.test_reading import bare_uses

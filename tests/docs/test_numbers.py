@@ -13,9 +13,9 @@ from functools import cache
 import pytest
 from scipy.stats import ttest_rel
 
-from dprepro.config import load_config
-from dprepro.published.published import load_published
-from dprepro.report.read.results import ResultCell, read_results
+from dprepro.experiment.config import load_config
+from dprepro.papers.cells import load_published
+from dprepro.results.folder import ResultCell, read_results
 from tests.docs.pages import ROOT
 
 PLUS_ROWS = {

@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from dprepro.cli import app
-from dprepro.config import load_experiments
+from dprepro.experiment.config import load_experiments
 from tests.docs.pages import (
     PAGES,
     ROOT,

@@ -12,8 +12,9 @@ import pytest
 from dprepro.additive.file import load_model, save_model
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.data.encode import ENCODINGS
-from dprepro.ebm import DPEBMRegressor, EBMRegressor
 from dprepro.estimators.targets import LARGEST_TARGET, LEAST_RANGE
+from dprepro.methods.dp_ebm.ebm import EBMRegressor
+from dprepro.methods.dp_ebm.estimator import DPEBMRegressor
 from dprepro.methods.registry import Method, Setting, all_methods
 
 ROWS = 200

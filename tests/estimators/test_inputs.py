@@ -5,14 +5,15 @@ import pandas as pd
 import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.dpboost import DPBoostClassifier
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier
 from dprepro.estimators.inputs import (
     PrivacyWarning,
     read_training_arrays,
     read_training_rows,
     resolve_domain_of,
 )
+from dprepro.methods.dp_ebm.ebm import EBMClassifier
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
+from dprepro.methods.dpboost.estimator import DPBoostClassifier
 from dprepro.privacy.private import Private, PrivateRowsError
 
 FEATURES = (NumericFeature("x", 0, 1), NumericFeature("z", 0, 100))

@@ -20,8 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 
 import dprepro
 from dprepro import Domain, NumericFeature
-from dprepro.dpboost.variants import SOUND
-from dprepro.estimators.validation import Parametrised, plain
+from dprepro.estimators.inputs import Parametrised, plain
+from dprepro.methods.dpboost.variants import SOUND
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.integers(0, 2, (60, 2)).astype(float), columns=["a", "b"])

@@ -13,15 +13,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dprepro.baselines.logistic import DPLogisticRegression
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.data.encode import ENCODINGS
-from dprepro.dpboost import DPBoostClassifier, DPBoostRegressor
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.estimators.inputs import read_training_rows
-from dprepro.lazybb import LazyBBClassifier
-from dprepro.rows.fault import TableError
+from dprepro.methods.dp_ebm.ebm import EBMClassifier
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.methods.dpboost.estimator import DPBoostClassifier, DPBoostRegressor
+from dprepro.methods.lazybb.estimator import LazyBBClassifier
+from dprepro.methods.logistic.estimator import DPLogisticRegression
+from dprepro.rows.readers import TableError
 
 CITIES = ("a", "b", "c")
 FEATURES = (NumericFeature("x", 0, 1), CategoricalFeature("c", CITIES))

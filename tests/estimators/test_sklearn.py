@@ -5,24 +5,25 @@ import warnings
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from dprepro.baselines.ada_ssp import AdaSSPRegressor
-from dprepro.baselines.dp_bag import DPBagClassifier
-from dprepro.baselines.forests.estimator import DPRandomForest
-from dprepro.baselines.gradient_descent import DPGradientDescentClassifier
-from dprepro.baselines.linear_regression.estimator import (
+from dprepro.methods.ada_ssp.estimator import AdaSSPRegressor
+from dprepro.methods.dp_bag.estimator import DPBagClassifier
+from dprepro.methods.dp_ebm.ebm import EBMClassifier, EBMRegressor
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.methods.dpboost.estimator import DPBoostClassifier, DPBoostRegressor
+from dprepro.methods.forests.estimator import DPRandomForest
+from dprepro.methods.gradient_descent.estimator import DPGradientDescentClassifier
+from dprepro.methods.lazybb.estimator import LazyBBClassifier, OneRule, TopDownTree
+from dprepro.methods.linear_regression.estimator import (
     DPLinearRegression,
     PlainBoundedLinearRegression,
 )
-from dprepro.baselines.logistic.estimator import DPLogisticRegression
-from dprepro.baselines.random_boosting import DPRandomBoostingClassifier
-from dprepro.baselines.s_bdt import SBDTClassifier, SBDTRegressor
-from dprepro.baselines.toy_ebm import ToyDPEBMClassifier, ToyDPEBMRegressor
-from dprepro.baselines.wishart_regression import WishartLinearRegression
-from dprepro.dpboost import DPBoostClassifier, DPBoostRegressor
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, EBMRegressor
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.lazybb import LazyBBClassifier, OneRule, TopDownTree
-from dprepro.llm import DPLLMClassifier, LLMClassifier
+from dprepro.methods.locally_linear.estimator import DPLLMClassifier, LLMClassifier
+from dprepro.methods.logistic.estimator import DPLogisticRegression
+from dprepro.methods.random_boosting.estimator import DPRandomBoostingClassifier
+from dprepro.methods.s_bdt.estimator import SBDTClassifier, SBDTRegressor
+from dprepro.methods.toy_ebm.estimator import ToyDPEBMClassifier, ToyDPEBMRegressor
+from dprepro.methods.wishart_regression.estimator import WishartLinearRegression
 
 # Of checks that fit to rows of any kind and expect no error, or expect another error.
 _ANY_FIT = {

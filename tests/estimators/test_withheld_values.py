@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.dpboost import DPBoostClassifier, DPBoostRegressor
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
+from dprepro.methods.dpboost.estimator import DPBoostClassifier, DPBoostRegressor
 
 FEATURES = (NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b")))
 ROWS = 37

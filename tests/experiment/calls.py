@@ -8,8 +8,8 @@ import signal
 import time
 from pathlib import Path
 
-from dprepro.errors import DpreproError
 from dprepro.experiment.executors import MachineFaultError
+from dprepro.runtime.errors import DpreproError
 
 
 def nothing() -> None:
@@ -77,7 +77,7 @@ def note_pid_and_sleep(folder: Path) -> None:
 
 def threads_of_a_fit(seconds: float = 0.0) -> int:
     """Return how many threads a fit with ``n_jobs=None`` has here, after so many seconds."""
-    from dprepro.threads import Threads
+    from dprepro.runtime.threads import Threads
 
     time.sleep(seconds)
     return Threads().number

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.errors import DpreproError
-from dprepro.experiment import appended
-from dprepro.experiment.appended import AppendedFile, JournalWarning
+from dprepro.runtime import append_only_file
+from dprepro.runtime.append_only_file import AppendedFile, JournalWarning
+from dprepro.runtime.errors import DpreproError
 
 
 def test_a_file_is_locked_cut_and_replaced(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_what_was_moved_aside_is_put_back_if_no_new_file_can_be_made(
 ) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"before\n")
-    opened, calls = appended._opened, []
+    opened, calls = append_only_file._opened, []
 
     def once(place: Path) -> int:
         calls.append(place)
@@ -62,7 +62,7 @@ def test_what_was_moved_aside_is_put_back_if_no_new_file_can_be_made(
             raise OSError(errno.EMFILE, "Too many open files")
         return opened(place)
 
-    monkeypatch.setattr(appended, "_opened", once)
+    monkeypatch.setattr(append_only_file, "_opened", once)
     before = open_files()
     with pytest.raises(OSError, match="Too many open files"):
         AppendedFile(path, fresh=True)
@@ -139,7 +139,7 @@ def test_a_file_that_is_closed_twice_closes_nothing_else(tmp_path: Path) -> None
 def test_a_file_is_opened_anew_if_another_process_takes_its_name_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: bytes | None
 ) -> None:
-    path, taken, real = tmp_path / "x", [], appended._lock
+    path, taken, real = tmp_path / "x", [], append_only_file._lock
     path.write_bytes(b"ours\n")
 
     def lock(number: int) -> None:
@@ -151,7 +151,7 @@ def test_a_file_is_opened_anew_if_another_process_takes_its_name_away(
         real(number)
 
     before = open_files()
-    monkeypatch.setattr(appended, "_lock", lock)
+    monkeypatch.setattr(append_only_file, "_lock", lock)
     file = AppendedFile(path)
     file.append(b"more\n")
     file.close()
@@ -169,7 +169,7 @@ def test_a_file_that_cannot_be_replaced_stays(
     file.append(b"one\n")
     before = open_files()
     with monkeypatch.context() as patch:
-        patch.setattr(appended, "write_all", refuse)
+        patch.setattr(append_only_file, "write_all", refuse)
         with pytest.raises(OSError, match="no room"):
             file.replace(b"other")
     assert open_files() == before
@@ -189,7 +189,7 @@ def test_a_line_that_is_half_written_is_taken_back(
     file = AppendedFile(tmp_path / "x")
     file.append(b"one\n")
     with monkeypatch.context() as patch:
-        patch.setattr(appended, "write_all", half)
+        patch.setattr(append_only_file, "write_all", half)
         with pytest.raises(OSError, match="no room"):
             file.append(b"two\n")
     assert (tmp_path / "x").read_bytes() == file.content == b"one\n"

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from dprepro.config import load_config
 from dprepro.data import PRIVATE_PREFIX
-from dprepro.errors import DpreproError
+from dprepro.experiment.config import load_config
 from dprepro.experiment.display import PlainDisplay, cells_table, notes, outlook_table
 from dprepro.experiment.journal import read_journal
 from dprepro.experiment.plan import asked_metrics, plan
 from dprepro.experiment.record import Record
 from dprepro.experiment.run import Options, look_ahead, run
 from dprepro.experiment.summary import Tally
+from dprepro.runtime.errors import DpreproError
 from tests.experiment.test_record import TASK
 from tests.experiment.test_run import Watch
 from tests.in_process import in_process

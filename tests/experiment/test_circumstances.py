@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dprepro.config import ExperimentConfig, load_config
 from dprepro.data import load
-from dprepro.errors import DpreproError
-from dprepro.experiment.circumstances import (
+from dprepro.experiment.config import ExperimentConfig, load_config
+from dprepro.experiment.ledger_disclosures import (
     NAMES,
     OWNERS,
     SPLIT,
@@ -17,13 +16,14 @@ from dprepro.experiment.circumstances import (
     check_tuned_splits,
     note_circumstances,
 )
-from dprepro.experiment.parts import SplitKey, parts_of
 from dprepro.experiment.plan import plan
 from dprepro.experiment.run import Options, look_ahead
+from dprepro.experiment.splits import SplitKey, parts_of
 from dprepro.experiment.worker import DataRef, run_task
-from dprepro.inspect.fitting import choose_tasks, fit_model
-from dprepro.inspect.ledgers import planned_ledgers
 from dprepro.privacy.ledger import Ledger
+from dprepro.release.fitting import choose_tasks, fit_model
+from dprepro.release.ledgers import planned_ledgers
+from dprepro.runtime.errors import DpreproError
 from tests.lab import Lab
 
 FITTED = {"method": "dp-ebm-plus", "params": {"n_epochs": 2}}

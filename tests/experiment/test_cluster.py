@@ -16,17 +16,17 @@ import psutil
 import pytest
 from distributed import Client
 
-from dprepro.config import load_config
-from dprepro.errors import DpreproError
 from dprepro.experiment import cluster as cluster_module
 from dprepro.experiment import environment, executors
 from dprepro.experiment.cluster import DaskExecutor, client_of
+from dprepro.experiment.config import load_config
 from dprepro.experiment.executors import MachineFaultError, TimeLimitError, WorkerDiedError
-from dprepro.experiment.outlook import Outlook
+from dprepro.experiment.plan_record import Outlook
 from dprepro.experiment.record import Record
 from dprepro.experiment.run import Options, run
 from dprepro.experiment.summary import Summary
 from dprepro.methods import registry
+from dprepro.runtime.errors import DpreproError
 from tests.experiment import calls
 from tests.experiment.cluster import Cluster
 from tests.lab import Lab

@@ -12,9 +12,9 @@ import distributed
 import psutil
 import pytest
 
-from dprepro.errors import DpreproError
 from dprepro.experiment import environment
 from dprepro.experiment.cluster_worker import Session, end_session, packed, run_call
+from dprepro.runtime.errors import DpreproError
 from tests.experiment import calls
 
 

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from dprepro.config import ExperimentConfig, load_config
 from dprepro.data import PRIVATE_PREFIX, SYNTHETIC_PREFIX
 from dprepro.experiment import display as display_module
+from dprepro.experiment.config import ExperimentConfig, load_config
 from dprepro.experiment.display import (
     LiveDisplay,
     PlainDisplay,
@@ -24,8 +24,8 @@ from dprepro.experiment.display import (
     outlook_table,
     profile_table,
 )
-from dprepro.experiment.outlook import Outlook
 from dprepro.experiment.plan import PlannedTask
+from dprepro.experiment.plan_record import Outlook
 from dprepro.experiment.record import Record
 from dprepro.experiment.summary import Summary, Tally
 from tests.experiment.test_record import TASK

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.errors import DpreproError
-from dprepro.experiment.appended import JournalWarning
+from dprepro.experiment.checksums import difference, read_sums, write_sums
 from dprepro.experiment.journal import NO_END, Journal, lacks_end, read_journal
-from dprepro.experiment.lines import written
-from dprepro.experiment.mending import examine, repair
+from dprepro.experiment.maintenance import examine, repair
+from dprepro.experiment.plan_record import StatedPlan
 from dprepro.experiment.record import Record
-from dprepro.experiment.stated import StatedPlan
-from dprepro.experiment.sums import difference, read_sums, write_sums
+from dprepro.experiment.record_codec import written
+from dprepro.runtime.append_only_file import JournalWarning
+from dprepro.runtime.errors import DpreproError
 from tests.experiment.test_record import TASK
 from tests.lab import of_format_1, of_format_2, plan_of
 
@@ -117,7 +117,7 @@ def grown(path: Path) -> None:
     _journal(path, [{"kind": "environment", "cpu": "B2"}, *RECORDS[3:]])
 
 
-@pytest.mark.filterwarnings("ignore::dprepro.experiment.appended.JournalWarning")
+@pytest.mark.filterwarnings("ignore::dprepro.runtime.append_only_file.JournalWarning")
 @pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.parametrize("start", [new, grown])
 def test_an_edited_line_is_named_and_no_run_goes_on(
@@ -171,7 +171,7 @@ def test_an_edited_journal_of_an_earlier_version_differs_from_its_digest(
             assert ("more" if len(edited) > len(lines) else "fewer") + " than recorded" in said
 
 
-@pytest.mark.filterwarnings("ignore::dprepro.experiment.appended.JournalWarning")
+@pytest.mark.filterwarnings("ignore::dprepro.runtime.append_only_file.JournalWarning")
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edited_journal_can_be_repaired_and_goes_on(tmp_path: Path, edit: Edit) -> None:
     path = tmp_path / "x.jsonl"
@@ -220,7 +220,7 @@ def test_a_run_that_is_interrupted_ends_its_journal(
     assert path.read_bytes().count(b"\n") == 2  # nothing more to say
 
 
-@pytest.mark.filterwarnings("ignore::dprepro.experiment.appended.JournalWarning")
+@pytest.mark.filterwarnings("ignore::dprepro.runtime.append_only_file.JournalWarning")
 def test_a_journal_goes_on_wherever_it_was_cut(tmp_path: Path) -> None:
     """A process is killed at any byte: no line that was whole is lost, and the chain goes on."""
     path = tmp_path / "x.jsonl"

@@ -11,25 +11,25 @@ from typing import Any
 
 import pytest
 
-from dprepro.config import load_config
-from dprepro.errors import DpreproError
 from dprepro.experiment import run as run_module
 from dprepro.experiment import worker
+from dprepro.experiment.config import load_config
 from dprepro.experiment.display import notes
 from dprepro.experiment.executors import MachineFaultError
-from dprepro.experiment.faults import (
+from dprepro.experiment.journal import Journal
+from dprepro.experiment.machine_errors import (
     is_stopped,
     machine_fault,
     told_fault,
     was_fault,
     was_killed,
 )
-from dprepro.experiment.journal import Journal
-from dprepro.experiment.outlook import outlook_of
 from dprepro.experiment.plan import plan
+from dprepro.experiment.plan_record import outlook_of
 from dprepro.experiment.record import Record
 from dprepro.experiment.run import Options, run
 from dprepro.experiment.worker import DataRef, run_task
+from dprepro.runtime.errors import DpreproError
 from tests.experiment.test_record import TASK
 from tests.experiment.test_run import Watch
 from tests.in_process import InProcess

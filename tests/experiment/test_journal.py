@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from dprepro.errors import DpreproError
-from dprepro.experiment import lines
-from dprepro.experiment.appended import JournalWarning
+from dprepro.experiment import record_codec
 from dprepro.experiment.journal import Journal, JournalTable, entries, read_journal
 from dprepro.experiment.record import Record
+from dprepro.runtime.append_only_file import JournalWarning
+from dprepro.runtime.errors import DpreproError
 from tests.experiment.test_record import TASK
 from tests.lab import of_format_1, of_format_2, plan_of
 
@@ -323,7 +323,7 @@ def test_a_record_of_an_earlier_version_is_checked(
 
 
 def test_a_format_of_the_future_is_refused(path: Path) -> None:
-    line = lines.written({"kind": "environment"}).replace(b'"format":3', b'"format":4')
+    line = record_codec.written({"kind": "environment"}).replace(b'"format":3', b'"format":4')
     head = line.partition(b',"crc32"')[0]
     path.write_bytes(b'%b,"crc32":"%08x"}\n' % (head, zlib.crc32(head)))
     with pytest.raises(DpreproError, match="its format is 4, and this dprepro reads 1 to 3"):
@@ -424,9 +424,9 @@ def test_what_a_killed_run_left_unfinished_goes(path: Path) -> None:
 
 
 def test_a_line_more_takes_no_memory_that_grows_with_the_journal(path: Path) -> None:
-    filler = lines.written({"kind": "environment", "text": "x" * 2**20})
-    end = lines.written({"kind": "end"})
-    path.write_bytes(lines.chained_anew([filler[:-1]] * 8 + [end[:-1]]))
+    filler = record_codec.written({"kind": "environment", "text": "x" * 2**20})
+    end = record_codec.written({"kind": "end"})
+    path.write_bytes(record_codec.chained_anew([filler[:-1]] * 8 + [end[:-1]]))
     record = _record(0)
     with Journal(path) as journal:
         journal.append(record)  # may move what is kept to where it can grow

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from dprepro.config import load_config
-from dprepro.errors import DpreproError
+from dprepro.experiment.config import load_config
 from dprepro.experiment.plan import narrow, plan
+from dprepro.runtime.errors import DpreproError
 from tests.lab import Lab
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dprepro.experiment.lines import (
+from dprepro.experiment.record_codec import (
     Chain,
     DamagedLineError,
     chained_anew,

@@ -14,10 +14,10 @@ import pytest
 from loky.backend import resource_tracker
 from loky.process_executor import ProcessPoolExecutor, _ExecutorManagerThread
 
-from dprepro.errors import DpreproError
 from dprepro.experiment import local
 from dprepro.experiment.executors import MachineFaultError, TimeLimitError, WorkerDiedError
 from dprepro.experiment.local import LocalExecutor
+from dprepro.runtime.errors import DpreproError
 from tests.experiment import calls
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.errors import DpreproError
 from dprepro.experiment.journal import Journal, read_journal
-from dprepro.experiment.mending import examine, prune, repair
+from dprepro.experiment.maintenance import examine, prune, repair
 from dprepro.experiment.record import Record
+from dprepro.runtime.errors import DpreproError
 from tests.experiment.test_record import TASK
 
 

@@ -18,10 +18,10 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from dprepro.dpboost import DPBoostClassifier
-from dprepro.ebm import EBMClassifier
 from dprepro.experiment import metrics
 from dprepro.experiment.metrics import CALIBRATION_BINS, METRICS, calibration_error
+from dprepro.methods.dp_ebm.ebm import EBMClassifier
+from dprepro.methods.dpboost.estimator import DPBoostClassifier
 
 RNG = np.random.default_rng(3)
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dprepro.errors import DpreproError
-from dprepro.experiment.naming import any_name_meant, name_meant, names_in_config, nearest_meant
+from dprepro.experiment.method_names import (
+    any_name_meant,
+    name_meant,
+    names_in_config,
+    nearest_meant,
+)
+from dprepro.runtime.errors import DpreproError
 
 KNOWN = ["dpboost", "dpboost-2021", "dp-ebm-plus", "EBM", "ebm"]
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dprepro.experiment.pace import Pace
+from dprepro.experiment.display import Pace
 from dprepro.experiment.record import Record, Task
 from tests.experiment.test_record import TASK
 

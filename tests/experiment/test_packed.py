@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dprepro.errors import DpreproError
 from dprepro.experiment.journal import (
     JournalTable,
     journal_files,
     read_bytes,
     read_journal,
 )
-from dprepro.experiment.lines import written
 from dprepro.experiment.packed import packed, unpacked
+from dprepro.experiment.record_codec import written
+from dprepro.runtime.errors import DpreproError
 from tests import lab
 from tests.report.journals import records
 

@@ -7,12 +7,11 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.config import load_config
-from dprepro.errors import DpreproError
+from dprepro.experiment.config import load_config
 from dprepro.experiment.journal import Journal, as_it_lies, read_bytes, read_journal
-from dprepro.experiment.mending import prune, repair
-from dprepro.experiment.packing import merge, pack, unpack
+from dprepro.experiment.maintenance import merge, pack, prune, repair, unpack
 from dprepro.experiment.run import Options, look_ahead, run
+from dprepro.runtime.errors import DpreproError
 from tests.cli.test_results import FIRST, RECORDS, SECOND, _plan
 from tests.experiment.test_run import Watch
 from tests.in_process import in_process

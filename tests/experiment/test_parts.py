@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprepro.config import ExperimentConfig, load_config
 from dprepro.data import load
 from dprepro.data.dataset import Dataset
-from dprepro.errors import DpreproError
-from dprepro.experiment.circumstances import OWNERS
-from dprepro.experiment.parts import SplitKey, all_rows_of, parts_of
+from dprepro.experiment.config import ExperimentConfig, load_config
+from dprepro.experiment.ledger_disclosures import OWNERS
 from dprepro.experiment.plan import plan
+from dprepro.experiment.splits import SplitKey, all_rows_of, parts_of
 from dprepro.experiment.worker import DataRef, fit_all_rows, fit_task, run_task
-from dprepro.inspect.ledgers import planned_ledgers
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.units import ROW
+from dprepro.release.ledgers import planned_ledgers
+from dprepro.runtime.errors import DpreproError
 from tests.lab import Lab
 
 OWNERS_COLUMN = "who"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dprepro.config import load_config
-from dprepro.errors import DpreproError
+from dprepro.experiment.config import load_config
 from dprepro.experiment.plan import PlannedTask, narrow, plan
+from dprepro.runtime.errors import DpreproError
 from tests.lab import Lab
 
 

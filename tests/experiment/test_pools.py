@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dprepro.experiment import pools, worker
+from dprepro.experiment import local, worker
 from dprepro.experiment.local import LocalExecutor
 
 CONFIG = """
@@ -31,7 +31,7 @@ def children() -> set[int]:
 def none_is_left():
     before = children()
     yield
-    pools.end_ahead()
+    local.end_ahead()
     assert children() <= before
 
 
@@ -43,25 +43,25 @@ def config(tmp_path: Path) -> Path:
 
 def test_a_run_takes_over_the_worker_whatever_went_wrong_in_it(config: Path) -> None:
     before = children()
-    pools.start_ahead(str(config))
+    local.start_ahead(str(config))
     (started,) = children() - before
     executor = LocalExecutor(jobs=1)
     assert executor.submit(os.getpid).result(60) == started
-    assert pools.take_ahead() is None
+    assert local.take_ahead() is None
     executor.close()
 
 
 def test_a_worker_that_nobody_takes_ends(config: Path) -> None:
     before = children()
-    pools.start_ahead(str(config))
+    local.start_ahead(str(config))
     assert len(children() - before) == 1
-    pools.end_ahead()
+    local.end_ahead()
     assert children() == before
 
 
 def test_a_worker_that_was_killed_ahead_is_replaced(config: Path) -> None:
     before = children()
-    pools.start_ahead(str(config))
+    local.start_ahead(str(config))
     (started,) = children() - before
     os.kill(started, signal.SIGKILL)
     executor = LocalExecutor(jobs=1)
@@ -72,9 +72,9 @@ def test_a_worker_that_was_killed_ahead_is_replaced(config: Path) -> None:
 def test_one_that_looks_for_kernels_elsewhere_is_not_taken(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pools.start_ahead(str(config))
+    local.start_ahead(str(config))
     monkeypatch.setenv("DPREPRO_KERNELS", "elsewhere")
-    assert pools.take_ahead() is None
+    assert local.take_ahead() is None
 
 
 @pytest.mark.parametrize("error", [OSError(11, "no more processes"), RuntimeError("no thread")])
@@ -84,13 +84,13 @@ def test_a_machine_that_refuses_leaves_it_to_the_run(
     def refused(idle_limit: float | None = None) -> None:
         raise error
 
-    monkeypatch.setattr(pools, "new_pool", refused)
-    pools.start_ahead(str(config))
-    assert pools.take_ahead() is None
+    monkeypatch.setattr(local, "new_pool", refused)
+    local.start_ahead(str(config))
+    assert local.take_ahead() is None
 
 
 def test_interrupts_still_reach_this_process(config: Path) -> None:
-    pools.start_ahead(str(config))
+    local.start_ahead(str(config))
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
@@ -100,9 +100,9 @@ def test_a_system_without_masks_of_signals_starts_a_worker_too(
     """As Windows is."""
     before = children()
     monkeypatch.delattr(signal, "pthread_sigmask")
-    pools.start_ahead(str(config))
+    local.start_ahead(str(config))
     assert len(children() - before) == 1
-    pools.end_ahead()
+    local.end_ahead()
 
 
 def test_it_gets_ready_for_the_methods_that_are_asked_for(

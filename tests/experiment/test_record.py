@@ -12,8 +12,8 @@ import pytest
 from dprepro.data.card import load_card
 from dprepro.experiment import record as record_module
 from dprepro.experiment.journal import journal_files, read_bytes
-from dprepro.experiment.lines import parsed
 from dprepro.experiment.record import Record, Task
+from dprepro.experiment.record_codec import parsed
 from tests.conftest import ROOT
 
 TASK = Task("d", "m", "l", {"b": 1, "a": [1, 2]}, 1.0, 1e-6, 0, 1, "observed", 0.2, 1, "f")

@@ -1,4 +1,4 @@
-from dprepro.experiment.record_table import RecordTable
+from dprepro.experiment.packed import RecordTable
 from tests.experiment.test_packed import SOME
 from tests.report.journals import KEPT, records
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.config import load_config
-from dprepro.errors import DpreproError
 from dprepro.experiment import environment
+from dprepro.experiment.config import load_config
 from dprepro.experiment.journal import read_journal
 from dprepro.experiment.run import Options, look_ahead, run
+from dprepro.runtime.errors import DpreproError
 from tests.experiment.test_run import Watch, in_process
 from tests.lab import Lab, of_format_1
 

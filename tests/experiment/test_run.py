@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from dprepro.config import ExperimentConfig, load_config
 from dprepro.data.card import load_card
-from dprepro.errors import DpreproError
 from dprepro.experiment import run as run_module
+from dprepro.experiment.config import ExperimentConfig, load_config
 from dprepro.experiment.journal import read_journal
-from dprepro.experiment.outlook import Outlook
+from dprepro.experiment.plan_record import Outlook
 from dprepro.experiment.record import Record
 from dprepro.experiment.run import Options, look_ahead, run
 from dprepro.experiment.summary import Summary
 from dprepro.methods import registry
+from dprepro.runtime.errors import DpreproError
 from tests.in_process import InProcess, in_process
 from tests.lab import Lab, of_format_1
 

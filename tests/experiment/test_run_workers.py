@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 import pytest
 
-from dprepro.config import load_config
-from dprepro.errors import DpreproError
 from dprepro.experiment import run as run_module
+from dprepro.experiment.config import load_config
 from dprepro.experiment.executors import MachineFaultError, TimeLimitError, WorkerDiedError
 from dprepro.experiment.plan import plan
 from dprepro.experiment.record import Record
 from dprepro.experiment.run import Options, run
 from dprepro.experiment.worker import DataRef
+from dprepro.runtime.errors import DpreproError
 from tests.experiment.test_record import TASK
 from tests.experiment.test_run import Watch
 from tests.in_process import InProcess

@@ -9,8 +9,14 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.naive_bayes import GaussianNB
 
-from dprepro.experiment.metrics import METRICS, score
-from dprepro.experiment.scorers import is_error, is_scorer, recorded_name, scorer_names
+from dprepro.experiment.metrics import (
+    METRICS,
+    is_error,
+    is_scorer,
+    recorded_name,
+    score,
+    scorer_names,
+)
 
 SAMPLES = {
     "binary": (load_breast_cancer, LogisticRegression(max_iter=50)),

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dprepro.experiment.plan import split_generator, task_seed
 from dprepro.experiment.record import Task
-from dprepro.experiment.seeds import split_generator, task_seed
 
 TASK = Task(
     dataset="adult",

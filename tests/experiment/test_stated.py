@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from dprepro.config import load_config
-from dprepro.config_keys import Published
+from dprepro.experiment.config import Published, load_config
 from dprepro.experiment.plan import plan
-from dprepro.experiment.stated import StatedPlan, state_plan
+from dprepro.experiment.plan_record import StatedPlan, state_plan
 from tests.lab import Lab
 
 

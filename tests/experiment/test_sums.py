@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.errors import DpreproError
+from dprepro.experiment.checksums import NAME, Sum, difference, read_sums, unrecorded, write_sums
 from dprepro.experiment.journal import Journal
 from dprepro.experiment.record import Record
-from dprepro.experiment.sums import NAME, Sum, difference, read_sums, unrecorded, write_sums
+from dprepro.runtime.errors import DpreproError
 from tests.experiment.test_record import TASK
 from tests.lab import of_format_1
 

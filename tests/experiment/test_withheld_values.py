@@ -19,10 +19,10 @@ import pandas as pd
 import pytest
 
 from dprepro.cli import main
-from dprepro.config import load_config
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature, TaskKind
 from dprepro.data.encode import ENCODINGS
 from dprepro.experiment import worker
+from dprepro.experiment.config import load_config
 from dprepro.experiment.plan import plan
 from dprepro.experiment.record import Task
 from dprepro.experiment.worker import DataRef, Encoded, run_task

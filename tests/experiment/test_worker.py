@@ -10,20 +10,19 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from dprepro.config import load_config
 from dprepro.data import load
 from dprepro.data.card import load_card
-from dprepro.errors import DpreproError
 from dprepro.experiment import worker
-from dprepro.experiment.plan import plan
+from dprepro.experiment.config import load_config
+from dprepro.experiment.plan import plan, task_seed
 from dprepro.experiment.record import Record, Task
-from dprepro.experiment.seeds import task_seed
 from dprepro.experiment.splits import split_rows
 from dprepro.experiment.worker import DataRef, rows_of, run_task, warm_up
 from dprepro.methods import registry
+from dprepro.runtime.errors import DpreproError
 from tests.lab import CARD, Lab
 
-ERROR = '__import__("dprepro.errors").errors.DpreproError'
+ERROR = '__import__("dprepro.runtime.errors").errors.DpreproError'
 TOLD = f'{ERROR}("x" * 9999)'
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dprepro.methods import registry
-from dprepro.privacy.standing import Noise
+from dprepro.privacy.guarantee_status import Noise
 from tests.golden.__main__ import main
 from tests.golden.conditions import CONDITIONS
 from tests.golden.digest import digest

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from dprepro.methods.registry import Guarantee, Method
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.standing import Noise
+from dprepro.privacy.guarantee_status import Noise
 
 
 class Fake:

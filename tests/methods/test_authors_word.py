@@ -14,15 +14,15 @@ from typer.testing import CliRunner
 from dprepro.audit import audit, find_case
 from dprepro.audit.result import code_of
 from dprepro.cli import app
-from dprepro.errors import DpreproError
 from dprepro.methods import own, registry
 from dprepro.methods.own import NOT_OURS, REPEATS
+from dprepro.privacy.guarantee_status import AuditVerdict, AuthorsWord
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.standing import AuditVerdict, AuthorsWord
-from dprepro.privacy.watching import watching_noise, watching_sources
-from dprepro.report.read.results import read_results
-from dprepro.report.read.runs import runs_of
+from dprepro.privacy.noise_tracking import watching_noise, watching_sources
+from dprepro.results.folder import read_results
+from dprepro.results.runs import runs_of
+from dprepro.runtime.errors import DpreproError
 from tests.in_process import in_process
 from tests.methods import authors
 from tests.report.page.pages import whole

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dprepro.data.encode import ENCODINGS
-from dprepro.dpboost.variants import of_code
+from dprepro.methods.dpboost.variants import of_code
 from dprepro.methods.registry import Setting, get
 from tests.methods.test_methods import problem
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprepro.data.boolean import BooleanEncoder
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.data.encode import BooleanEncoder
 from dprepro.methods.lazybb import METHODS
 from dprepro.methods.registry import Guarantee, Setting, get
 

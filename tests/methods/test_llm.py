@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from dprepro.config import load_config
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.inspect.ledgers import planned_ledgers
+from dprepro.experiment.config import load_config
 from dprepro.methods.registry import Setting, get
 from dprepro.privacy.subsampling import pld_epsilon
+from dprepro.release.ledgers import planned_ledgers
 
 DOMAIN = Domain((NumericFeature("a", 0, 1), NumericFeature("b", 0, 1)), ("x", "y", "z"))
 

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app
 from dprepro.methods.registry import Guarantee, all_methods
+from dprepro.privacy.guarantee_status import Noise
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.standing import Noise
 from dprepro.privacy.units import Division
 from tests.methods.test_methods import PRIVATE, fit, ids
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from dprepro import cli
-from dprepro.errors import DpreproError, DpreproWarning
 from dprepro.methods import registry
+from dprepro.runtime.errors import DpreproError, DpreproWarning
 
 INF = float("inf")
 METHOD = """

@@ -8,7 +8,7 @@ import pandas as pd
 
 from dprepro.methods.registry import Guarantee, all_methods
 from dprepro.privacy.gdp import epsilon_of, mu_of
-from dprepro.privacy.standing import Noise
+from dprepro.privacy.guarantee_status import Noise
 
 PAGE = Path(__file__).parents[2] / "PRIVACY.md"
 

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from dprepro.errors import DpreproError
 from dprepro.methods import registry
 from dprepro.privacy.private import Private, PrivateRowsError
+from dprepro.runtime.errors import DpreproError
 
 PLUGIN = """
 from dprepro.methods.registry import Guarantee, Method

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.query import Query, Release
-from dprepro.privacy.release import Curator
 
 
 class Answers:

@@ -16,40 +16,40 @@ import numpy as np
 import pandas as pd
 
 import dprepro
-from dprepro.baselines.ada_ssp import AdaSSPRegressor
-from dprepro.baselines.ada_ssp.curator import MomentsCurator
-from dprepro.baselines.cnn import DPConvolutionalNetwork
-from dprepro.baselines.cnn.curator import ImageCurator
-from dprepro.baselines.dp_bag import DPBagClassifier
-from dprepro.baselines.dp_bag.curator import BagCurator
-from dprepro.baselines.forests import DPRandomForest
-from dprepro.baselines.forests.curator import ForestCurator
-from dprepro.baselines.gradient_descent import DPGradientDescentClassifier
-from dprepro.baselines.gradient_descent.curator import GradientCurator
-from dprepro.baselines.linear_regression import DPLinearRegression
-from dprepro.baselines.linear_regression.curator import LinearCurator
-from dprepro.baselines.logistic import DPLogisticRegression
-from dprepro.baselines.logistic.curator import LogisticCurator
-from dprepro.baselines.random_boosting import DPRandomBoostingClassifier
-from dprepro.baselines.random_boosting.curator import RandomBoostingCurator
-from dprepro.baselines.s_bdt import SBDTClassifier, SBDTRegressor
-from dprepro.baselines.s_bdt.curator import SBDTCurator
-from dprepro.baselines.toy_ebm import ToyDPEBMClassifier, ToyDPEBMRegressor
-from dprepro.baselines.toy_ebm.curator import ToyCurator
-from dprepro.baselines.wishart_regression import WishartLinearRegression
-from dprepro.baselines.wishart_regression.curator import WishartCurator
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.dpboost import DPBoostClassifier, DPBoostRegressor
-from dprepro.dpboost.curator import DPBoostCurator
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
-from dprepro.ebm.curator import DPEBMCurator
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.ebm_plus.curator import PlusCurator
-from dprepro.lazybb import LazyBBClassifier
-from dprepro.lazybb.curator import ExactCurator, LazyBBCurator
-from dprepro.llm import DPLLMClassifier
-from dprepro.llm.curator import LLMCurator
-from dprepro.privacy.release import Curator
+from dprepro.methods.ada_ssp.curator import MomentsCurator
+from dprepro.methods.ada_ssp.estimator import AdaSSPRegressor
+from dprepro.methods.cnn.curator import ImageCurator
+from dprepro.methods.cnn.estimator import DPConvolutionalNetwork
+from dprepro.methods.dp_bag.curator import BagCurator
+from dprepro.methods.dp_bag.estimator import DPBagClassifier
+from dprepro.methods.dp_ebm.curator import DPEBMCurator
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
+from dprepro.methods.dp_ebm_plus.curator import PlusCurator
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.methods.dpboost.curator import DPBoostCurator
+from dprepro.methods.dpboost.estimator import DPBoostClassifier, DPBoostRegressor
+from dprepro.methods.forests.curator import ForestCurator
+from dprepro.methods.forests.estimator import DPRandomForest
+from dprepro.methods.gradient_descent.curator import GradientCurator
+from dprepro.methods.gradient_descent.estimator import DPGradientDescentClassifier
+from dprepro.methods.lazybb.curator import ExactCurator, LazyBBCurator
+from dprepro.methods.lazybb.estimator import LazyBBClassifier
+from dprepro.methods.linear_regression.curator import LinearCurator
+from dprepro.methods.linear_regression.estimator import DPLinearRegression
+from dprepro.methods.locally_linear.curator import LLMCurator
+from dprepro.methods.locally_linear.estimator import DPLLMClassifier
+from dprepro.methods.logistic.curator import LogisticCurator
+from dprepro.methods.logistic.estimator import DPLogisticRegression
+from dprepro.methods.random_boosting.curator import RandomBoostingCurator
+from dprepro.methods.random_boosting.estimator import DPRandomBoostingClassifier
+from dprepro.methods.s_bdt.curator import SBDTCurator
+from dprepro.methods.s_bdt.estimator import SBDTClassifier, SBDTRegressor
+from dprepro.methods.toy_ebm.curator import ToyCurator
+from dprepro.methods.toy_ebm.estimator import ToyDPEBMClassifier, ToyDPEBMRegressor
+from dprepro.methods.wishart_regression.curator import WishartCurator
+from dprepro.methods.wishart_regression.estimator import WishartLinearRegression
+from dprepro.privacy.curator_base import Curator
 
 FEATURES = (
     NumericFeature("x", 0, 1),

@@ -10,30 +10,35 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprepro.baselines.dp_bag.curator import Votes
-from dprepro.baselines.forests.curator import LeafLabels
-from dprepro.baselines.linear_regression.curator import Products
-from dprepro.dpboost import curator as dpboost_curator
-from dprepro.dpboost.curator import SplitQuery
-from dprepro.dpboost.kernel import GAIN_UNIT
-from dprepro.dpboost.subsets import IndependentRows, _take
-from dprepro.ebm import curator as ebm_curator
-from dprepro.ebm.kernel import cut_into_blocks, fused_pass, move_states, start_states
-from dprepro.ebm.rounds import Rise, Start, _buffers, boost_by_rounds
-from dprepro.ebm.steps import release_sums
-from dprepro.exact import ExactSampler
-from dprepro.llm import gradients
-from dprepro.privacy.entry import LedgerEntry
+from dprepro.methods.dp_bag.curator import Votes
+from dprepro.methods.dp_ebm import curator as ebm_curator
+from dprepro.methods.dp_ebm.kernel import (
+    cut_into_blocks,
+    fused_pass,
+    move_states,
+    release_sums,
+    start_states,
+)
+from dprepro.methods.dp_ebm.rounds import Rise, Start, _buffers, boost_by_rounds
+from dprepro.methods.dpboost import curator as dpboost_curator
+from dprepro.methods.dpboost.curator import SplitQuery
+from dprepro.methods.dpboost.kernel import GAIN_UNIT
+from dprepro.methods.dpboost.subsets import IndependentRows, _take
+from dprepro.methods.forests.curator import LeafLabels
+from dprepro.methods.linear_regression.curator import Products
+from dprepro.methods.locally_linear import gradients
+from dprepro.privacy.curator_base import GaussianUses
+from dprepro.privacy.ledger_entry import LedgerEntry
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.query import Query, Release
-from dprepro.privacy.release import GaussianUses
+from dprepro.privacy.sampling import ExactSampler
 from dprepro.privacy.uses import (
     ExponentialUses,
     PermuteAndFlipUses,
     SampledGaussianUses,
     _NumberedSums,
 )
-from tests.dpboost.lab import of_cuts
+from tests.methods.dpboost.lab import of_cuts
 
 
 def _l1(moves: np.ndarray) -> float:

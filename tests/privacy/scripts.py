@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, is_regressor
 
-from dprepro.exact import ExactSampler
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
+from dprepro.privacy.sampling import ExactSampler
 from tests.privacy.curators import Fit
 from tests.privacy.overheard import Ears, Heard
 

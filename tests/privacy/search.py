@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 
-from dprepro.baselines.dp_bag.curator import BagCurator
-from dprepro.baselines.forests.curator import ForestCurator
-from dprepro.baselines.random_boosting import DPRandomBoostingClassifier
-from dprepro.baselines.random_boosting.curator import RandomBoostingCurator
-from dprepro.baselines.s_bdt import SBDTClassifier
-from dprepro.baselines.s_bdt.curator import SBDTCurator
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
-from dprepro.ebm.curator import DPEBMCurator
-from dprepro.lazybb import LazyBBClassifier
-from dprepro.lazybb.curator import LazyBBCurator
+from dprepro.methods.dp_bag.curator import BagCurator
+from dprepro.methods.dp_ebm.curator import DPEBMCurator
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
+from dprepro.methods.forests.curator import ForestCurator
+from dprepro.methods.lazybb.curator import LazyBBCurator
+from dprepro.methods.lazybb.estimator import LazyBBClassifier
+from dprepro.methods.random_boosting.curator import RandomBoostingCurator
+from dprepro.methods.random_boosting.estimator import DPRandomBoostingClassifier
+from dprepro.methods.s_bdt.curator import SBDTCurator
+from dprepro.methods.s_bdt.estimator import SBDTClassifier
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.query import Query

@@ -15,7 +15,7 @@ from dp_accounting.pld.privacy_loss_distribution import (
 )
 from scipy.stats import norm
 
-from dprepro.privacy import losses
+from dprepro.privacy import accountant
 from dprepro.privacy.accountant import spent_epsilon
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import TOLERANCE
@@ -27,10 +27,10 @@ from tests.privacy.entries import cited, dp_ebm_ledger, exponential, gaussian, l
 @pytest.fixture(autouse=True)
 def _composed_anew():
     """Let no test find what another one has composed."""
-    for kept in (spent_epsilon, losses._composed, losses._gaussian_loss):
+    for kept in (spent_epsilon, accountant._composed, accountant._gaussian_loss):
         kept.cache_clear()
     yield
-    losses._composed.cache_clear()  # of cells of another width
+    accountant._composed.cache_clear()  # of cells of another width
 
 
 @pytest.mark.parametrize("choices", [[], [exponential(1e6)]], ids=["losses", "and Renyi"])
@@ -59,7 +59,7 @@ def test_the_cells_of_losses_grow_with_mu_so_that_a_huge_epsilon_fits_into_memor
             deviation, value_discretization_interval=value_discretization_interval
         )
 
-    monkeypatch.setattr("dprepro.privacy.losses.pld.from_gaussian_mechanism", spy)
+    monkeypatch.setattr("dprepro.privacy.accountant.pld.from_gaussian_mechanism", spy)
     entries = tuple(dp_ebm_ledger("joint", 1e4).entries)
     assert spent_epsilon(entries, 1e-6) == pytest.approx(1e4, rel=1e-3)
     # In units of mu: the losses then fill some mu / 1e-4 cells.
@@ -82,9 +82,9 @@ def test_a_delta_adds_nothing_to_pure_releases_of_a_huge_epsilon(pure):
 
 
 def test_cells_round_up_but_never_beyond_the_sum_of_pure_epsilons(monkeypatch):
-    monkeypatch.setattr(losses, "_LARGEST_AT_FULL_GRAIN", 1.0)
+    monkeypatch.setattr(accountant, "_LARGEST_AT_FULL_GRAIN", 1.0)
     pure = laplace(7 / 41.0, 7)
-    cells = losses.spent_by_losses((pure,), 1e-6)
+    cells = accountant.spent_by_losses((pure,), 1e-6)
     assert cells > 41 + TOLERANCE
     assert ledger(pure).spent_epsilon() == pytest.approx(41, abs=TOLERANCE)
 
@@ -111,7 +111,7 @@ def test_the_cells_of_losses_grow_with_a_huge_pure_epsilon_and_only_with_it(monk
         grains.append(value_discretization_interval)
         return from_privacy_parameters(parameters, value_discretization_interval)
 
-    monkeypatch.setattr("dprepro.privacy.losses.pld.from_privacy_parameters", spy)
+    monkeypatch.setattr("dprepro.privacy.accountant.pld.from_privacy_parameters", spy)
     for epsilon in (40.0, 600.0):
         spent = spent_epsilon((exponential(2 / epsilon, 20),), 1e-6)
         assert spent == pytest.approx(20 * epsilon, rel=1e-3)
@@ -128,7 +128,7 @@ def test_a_small_epsilon_is_found_as_precisely_as_a_large_one(mu):
 def test_a_gaussian_of_a_huge_epsilon_is_composed_in_few_cells_and_rounds_up():
     """Cells as wide as mu asks for alone would be 14 times as many; a run took a minute."""
     mu = 1400.0
-    composed = losses._composed((gaussian(1 / mu),))
+    composed = accountant._composed((gaussian(1 / mu),))
     assert composed._pmf_remove.size < 2 * 10**6
     exact = epsilon_of(mu, 1e-6)
     spent = spent_epsilon((gaussian(1 / mu),), 1e-6)

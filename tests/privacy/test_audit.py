@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.stats import binom, norm
 
-from dprepro.privacy.audit import (
+from dprepro.privacy.lower_bounds import (
     FORMS,
     Guesses,
     epsilon_lower_bound,

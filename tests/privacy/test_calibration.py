@@ -16,12 +16,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from dprepro.privacy import rounds
+from dprepro.privacy import composition as rounds
+from dprepro.privacy.accountant import LARGEST_ORDER, renyi_multiplier
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import calibrate_two_phases, gdp_part, gdp_sigma
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.objective import CURVATURE, ObjectivePerturbation
-from dprepro.privacy.renyi import LARGEST_ORDER, renyi_multiplier
 from dprepro.privacy.subsampling import loss_grain, sampled_sigma
 from dprepro.privacy.units import Division, row_budget
 

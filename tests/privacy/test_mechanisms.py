@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dprepro.privacy.entry import LedgerEntry
 from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.ledger_entry import LedgerEntry
 from dprepro.privacy.mechanisms import NoiseSource, in_units
 from dprepro.privacy.sensitivity import REPLACE_ONE, ZERO_OUT, Sensitivity
 

@@ -7,9 +7,8 @@ import pytest
 from scipy.optimize import linprog
 from scipy.stats import norm
 
-from dprepro.privacy.audit import one_run_lower_bound
 from dprepro.privacy.gdp import epsilon_of
-from dprepro.privacy.one_run_curve import one_run_mu_bound, refutes_gaussian
+from dprepro.privacy.lower_bounds import one_run_lower_bound, one_run_mu_bound, refutes_gaussian
 
 
 def test_the_figure_of_ten_thousand_canaries():

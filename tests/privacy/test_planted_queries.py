@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from dprepro.dpboost.curator import LeafQuery
-from dprepro.ebm.losses import LogisticLoss
-from dprepro.ebm.queries import LeafSums
-from dprepro.ebm_plus.queries import CodedResiduals, Residuals, Totals
+from dprepro.methods.dp_ebm.losses import LogisticLoss
+from dprepro.methods.dp_ebm.queries import LeafSums
+from dprepro.methods.dp_ebm_plus.queries import CodedResiduals, Residuals, Totals
+from dprepro.methods.dpboost.curator import LeafQuery
 from dprepro.privacy.query import SensitivityError
 from dprepro.privacy.sensitivity import ZERO_OUT
 

@@ -23,13 +23,21 @@ def _opener(module: str) -> Callable[[Private[Any]], Any]:
     return look
 
 
-@pytest.mark.parametrize("module", ["dprepro.ebm_plus.curator", "dprepro.estimators.inputs"])
+@pytest.mark.parametrize(
+    "module", ["dprepro.methods.dp_ebm_plus.curator", "dprepro.estimators.inputs"]
+)
 def test_curators_and_the_reader_open(module: str) -> None:
     assert _opener(module)(Private(SECRET)) == SECRET
 
 
 @pytest.mark.parametrize(
-    "module", ["dprepro.ebm_plus.booster", "dprepro.curator.booster", "dprepro.methods.ebm", "?"]
+    "module",
+    [
+        "dprepro.methods.dp_ebm_plus.booster",
+        "dprepro.curator.booster",
+        "dprepro.methods.dp_ebm",
+        "?",
+    ],
 )
 def test_nothing_else_does_and_the_error_names_the_module(module: str) -> None:
     with pytest.raises(PrivateRowsError, match="may not open") as error:

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from dprepro.privacy.audit import Guesses, mu_lower_bound
-from dprepro.privacy.ranks import mu_by_ranks
+from dprepro.privacy.lower_bounds import Guesses, mu_by_ranks, mu_lower_bound
 
 MU = 0.3
 

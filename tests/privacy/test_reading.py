@@ -21,9 +21,9 @@ READERS = {
     "read_training_rows": "dprepro.estimators.inputs",
     "read_training_arrays": "dprepro.estimators.inputs",
     "wrap_training_arrays": "dprepro.estimators.inputs",
-    "read_boolean_rows": "dprepro.lazybb.curator",
-    "read_numeric_rows": "dprepro.llm.curator",
-    "read_images": "dprepro.baselines.cnn.curator",
+    "read_boolean_rows": "dprepro.methods.lazybb.curator",
+    "read_numeric_rows": "dprepro.methods.locally_linear.curator",
+    "read_images": "dprepro.methods.cnn.curator",
 }
 """The functions that may be given X and y of a fit, and their modules."""
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from sklearn.base import clone
 
-from dprepro.lazybb.curator import ExactCurator
+from dprepro.methods.lazybb.curator import ExactCurator
+from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.query import SensitivityError
-from dprepro.privacy.release import Curator
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT, Adjacency
 from tests.privacy.curators import FITS, LABELS, NUMERIC, Fit, curator_classes, table
 

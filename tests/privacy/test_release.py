@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dprepro.privacy.curator_base import Curator, listening
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private, PrivateRowsError
 from dprepro.privacy.query import BudgetError, Instruction, Query, Release, SensitivityError
-from dprepro.privacy.release import Curator, listening
 from dprepro.privacy.sensitivity import ADD_REMOVE, Sensitivity
 
 BUDGET = (1.0, 1e-6)
@@ -121,7 +121,9 @@ def test_a_query_whose_charge_was_changed_afterwards_gets_no_answer() -> None:
 
 def test_a_query_of_a_class_from_elsewhere_gets_no_answer() -> None:
     """A method could write one that states what bound it likes."""
-    modest = type("Modest", (Sum,), {"enforced": 1e-9, "__module__": "dprepro.ebm.dp_ebm"})
+    modest = type(
+        "Modest", (Sum,), {"enforced": 1e-9, "__module__": "dprepro.methods.dp_ebm.estimator"}
+    )
     with pytest.raises(SensitivityError, match="no query of this curator"):
         curator().answer(modest(1e-9, 1.0))
 

@@ -7,10 +7,10 @@ import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 from dp_accounting.rdp import RdpAccountant
 
+from dprepro.papers.cells import FOLDER
+from dprepro.privacy.accountant import LARGEST_ORDER, renyi_epsilon, renyi_multiplier
 from dprepro.privacy.gdp import epsilon_of
-from dprepro.privacy.renyi import LARGEST_ORDER, renyi_epsilon, renyi_multiplier
 from dprepro.privacy.subsampling import pld_epsilon
-from dprepro.published.published import FOLDER
 
 DELTA = 5e-8
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprepro.dpboost.curator import DPBoostCurator
-from dprepro.ebm_plus.estimator import DPEBMPlusClassifier
-from dprepro.lazybb.curator import ExactCurator
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
+from dprepro.methods.dpboost.curator import DPBoostCurator
+from dprepro.methods.lazybb.curator import ExactCurator
 from dprepro.privacy.private import Private
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from tests.privacy.answers import Answers, overhearing

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from dprepro.lazybb.literals import Literals
-from dprepro.lazybb.one_rule import errors
-from dprepro.lazybb.topdown import split_gains
-from dprepro.lazybb.weighing import Weighing
-from dprepro.privacy.robust import (
+from dprepro.methods.lazybb.hypotheses import errors, split_gains
+from dprepro.methods.lazybb.queries import Literals
+from dprepro.methods.lazybb.weights import Weighing
+from dprepro.privacy.smooth_sensitivity import (
     LEAF_WEIGHTS,
     ONE_RULE_ERROR,
     PUBLISHED_ONE_RULE_ERROR,

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dprepro.privacy.ledger import TOLERANCE, Ledger, LedgerEntry
-from dprepro.privacy.rounds import (
+from dprepro.privacy.composition import (
     ROUND_COMPOSITIONS,
     advanced_epsilon,
     choice_epsilon,
@@ -16,6 +15,7 @@ from dprepro.privacy.rounds import (
     tree_epsilons,
     zcdp_epsilon,
 )
+from dprepro.privacy.ledger import TOLERANCE, Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 DELTA = 1e-5

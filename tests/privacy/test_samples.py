@@ -10,14 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprepro.baselines.dp_bag import DPBagClassifier
-from dprepro.baselines.dp_bag import curator as dp_bag
-from dprepro.baselines.s_bdt import SBDTClassifier
-from dprepro.baselines.s_bdt.curator import ExactSums
-from dprepro.dpboost import DPBoostRegressor
-from dprepro.dpboost.subsets import IndependentRows
-from dprepro.exact import ExactSampler
-from dprepro.llm import DPLLMClassifier, gradients
+from dprepro.methods.dp_bag import curator as dp_bag
+from dprepro.methods.dp_bag.estimator import DPBagClassifier
+from dprepro.methods.dpboost.estimator import DPBoostRegressor
+from dprepro.methods.dpboost.subsets import IndependentRows
+from dprepro.methods.locally_linear import gradients
+from dprepro.methods.locally_linear.estimator import DPLLMClassifier
+from dprepro.methods.s_bdt.curator import ExactSums
+from dprepro.methods.s_bdt.estimator import SBDTClassifier
+from dprepro.privacy.sampling import ExactSampler
 from tests.privacy.curators import LABELS, NUMERIC, RANGE
 
 ROWS, RATE = 400, 0.3

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprepro.ebm.curator import DPEBMCurator
+from dprepro.methods.dp_ebm.curator import DPEBMCurator
+from dprepro.privacy.curator_base import Curator, listening
 from dprepro.privacy.private import Private
 from dprepro.privacy.query import Instruction, Query, Release
-from dprepro.privacy.release import Curator, listening
 from tests.privacy.contents import contents
 from tests.privacy.curators import FITS, Fit, curator_classes, exchanged, table
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from dprepro.baselines.ada_ssp import curator as ada_ssp
-from dprepro.ebm import curator as ebm
-from dprepro.ebm_plus import curator as ebm_plus
-from dprepro.lazybb import calibration
-from dprepro.lazybb import queries as lazybb
-from dprepro.llm import gradients
+from dprepro.methods.ada_ssp import curator as ada_ssp
+from dprepro.methods.dp_ebm import curator as ebm
+from dprepro.methods.dp_ebm_plus import curator as ebm_plus
+from dprepro.methods.lazybb import calibration
+from dprepro.methods.lazybb import queries as lazybb
+from dprepro.methods.locally_linear import gradients
 from dprepro.privacy.query import Query
 from dprepro.privacy.sensitivity import Sensitivity
 from tests.privacy import overheard

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprepro.data.units import KEY_BYTES, bounding_key
-from dprepro.exact.bits import Bits
+from dprepro.data.dataset import KEY_BYTES, bounding_key
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.sampling.bits import Bits
 from dprepro.privacy.sensitivity import ZERO_OUT
-from dprepro.rows.kept import UnkeptAnswers
+from dprepro.rows.answer_log import UnkeptAnswers
 
 CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns")
 

@@ -2,8 +2,8 @@ import math
 
 import pytest
 
+from dprepro.privacy.guarantee_status import AuditVerdict, Noise, Standing, standing_of
 from dprepro.privacy.ledger import Ledger, LedgerEntry
-from dprepro.privacy.standing import AuditVerdict, Noise, Standing, standing_of
 
 EMPTY = Ledger(1.0, 0.0, "replace-one")
 COUNT = LedgerEntry("laplace", "a count", 1, "L1", scale=1, uses=1, budget=(1, 0))

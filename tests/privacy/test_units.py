@@ -10,7 +10,7 @@ import pytest
 from dp_accounting import GaussianDpEvent, LaplaceDpEvent, SelfComposedDpEvent
 from dp_accounting.pld import PLDAccountant
 
-from dprepro.data.units import bounding_key, kept_rows
+from dprepro.data.dataset import bounding_key, kept_rows
 from dprepro.privacy import ledger as ledger_module
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import epsilon_of, mu_of

@@ -2,8 +2,8 @@ import math
 
 import pytest
 
+from dprepro.privacy.guarantee_status import is_unverified
 from dprepro.privacy.ledger import Ledger, LedgerEntry
-from dprepro.privacy.unverified import is_unverified
 
 
 def test_an_empty_ledger_backs_no_finite_epsilon():

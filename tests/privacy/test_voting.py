@@ -2,8 +2,8 @@
 
 import pytest
 
+from dprepro.privacy.composition import affordable_votes
 from dprepro.privacy.ledger import Ledger, LedgerEntry
-from dprepro.privacy.voting import affordable_votes
 
 
 def spent(votes, rate, epsilon, delta):

@@ -78,7 +78,9 @@ def test_planted_curators_elsewhere_are_found(module: str) -> None:
     assert misplaced(module)
 
 
-@pytest.mark.parametrize("module", ["dprepro.ebm.curator", "dprepro.baselines.dp_bag.curator"])
+@pytest.mark.parametrize(
+    "module", ["dprepro.methods.dp_ebm.curator", "dprepro.methods.dp_bag.curator"]
+)
 def test_curators_of_methods_are_no_fault(module: str) -> None:
     assert not misplaced(module)
     assert may_open(module)
@@ -112,10 +114,10 @@ def test_curators_of_methods_are_no_fault(module: str) -> None:
         "from dprepro.privacy import private\nprivate.CURATOR = 'binning'",
         "import dprepro.privacy.private\ndprepro.privacy.private.may_open = bool",
         "from dprepro.privacy.private import Private\nPrivate.open = peek",
-        "from dprepro.privacy.release import Curator\ndel Curator._announce",
+        "from dprepro.privacy.curator_base import Curator\ndel Curator._announce",
         "class Mine: pass\nMine.open = peek",
-        "from dprepro.ebm import curator\ncurator.DPEBMCurator._check_relation = print",
-        "from dprepro.ebm import curator\nfor curator.boost in [spy]: pass",
+        "from dprepro.methods.dp_ebm import curator\ncurator.DPEBMCurator._check_relation = print",
+        "from dprepro.methods.dp_ebm import curator\nfor curator.boost in [spy]: pass",
         "from dprepro.privacy import private\nsetattr(private, 'may_open', bool)",
         "importlib.import_module('dprepro.privacy.private').may_open = bool",
         "setattr(importlib.import_module('dprepro.privacy.private'), 'may_open', bool)",
@@ -129,7 +131,7 @@ def test_curators_of_methods_are_no_fault(module: str) -> None:
         "object.__setattr__(self, name, 9.0)",
         # A module that calls itself a curator.
         "import sys\nsys.modules[__package__].__name__ = 'curator'",
-        "import sys\nsys.modules['dprepro.ebm.curator']",
+        "import sys\nsys.modules['dprepro.methods.dp_ebm.curator']",
         "import sys as machine",
         "from sys import modules",
         "module.__name__ = 'curator'",
@@ -162,7 +164,7 @@ def test_curators_of_methods_are_no_fault(module: str) -> None:
     ],
 )
 def test_planted_ways_in_are_found(source: str) -> None:
-    assert ways_in(source, "dprepro.ebm.binning")
+    assert ways_in(source, "dprepro.methods.dp_ebm.binning")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +175,7 @@ def test_planted_ways_in_are_found(source: str) -> None:
      "import os\nos.environ['A'] = 'b'", "import traceback\ntraceback.print_exception(error)"],
 )  # fmt: skip
 def test_ordinary_code_is_no_fault(source: str) -> None:
-    assert ways_in(source, "dprepro.ebm.binning") == []
+    assert ways_in(source, "dprepro.methods.dp_ebm.binning") == []
 
 
 def reached_into(source: str) -> list[str]:

@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dprepro.exact import Bits, ExactSampler
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.noise_tracking import watching_noise
+from dprepro.privacy.sampling import Bits, ExactSampler
 from dprepro.privacy.sensitivity import Sensitivity
-from dprepro.privacy.watching import watching_noise
 
 
 def source() -> NoiseSource:

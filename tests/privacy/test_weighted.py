@@ -10,7 +10,7 @@ from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.query import BudgetError, Query
 from dprepro.privacy.sensitivity import REPLACE_ONE
-from dprepro.privacy.weighted import weighted_choices, weighted_noisy_max
+from dprepro.privacy.smooth_sensitivity import weighted_choices, weighted_noisy_max
 
 DRAWS = 40_000
 QUALITY = np.array([-0.3, -0.1, -0.5, -0.1, -0.9])

@@ -38,7 +38,7 @@ ALLOWED = {
     "dprepro.privacy.private": {"_getframe", "f_globals"},
     # Of the types in a kernel's signature, without builtins.
     # It also enters packages without their contents, and sets its own flag of the kernels.
-    "dprepro.compiled.build": {
+    "dprepro.runtime.compile_kernels": {
         "eval",
         "__code__",
         "vars",
@@ -51,7 +51,7 @@ ALLOWED = {
     # It imports the public names when they are asked for, and keeps them.
     "dprepro": {"globals", "getattr(..., name)"},
     # It asks which code raised an error.
-    "dprepro.errors": {"tb_frame", "tb_next", "__traceback__"},
+    "dprepro.runtime.errors": {"tb_frame", "tb_next", "__traceback__"},
     # It names the lines where an error arose, by `traceback.extract_tb`, which keeps no value.
     "dprepro.experiment.worker": {"__traceback__"},
     # It loads the methods of a user.
@@ -66,29 +66,28 @@ ALLOWED = {
     "dprepro.methods.registry": {"getattr(..., name)"},
     # What a fit found, to forget it: it has no way into `Private`, which has no such attributes.
     "dprepro.estimators.inputs": {"vars", "delattr(..., name)"},
-    # The parameters of an estimator, by the names that its class declares.
-    "dprepro.estimators.validation": {"vars"},
     # Fields of dataclasses of results and audits, without rows.
     "dprepro.experiment.record": {"vars"},
-    "dprepro.experiment.record_table": {"vars"},
-    "dprepro.report.read.shipped": {"vars"},
+    "dprepro.experiment.packed": {"vars"},
+    "dprepro.results.shipped": {"vars"},
     # Fields of checked YAML files, and of their errors.
     "dprepro.additive.record": {"getattr(..., name)"},
     "dprepro.data.card_parts": {"getattr(..., kind)"},
-    "dprepro.data.identity": {"getattr(..., key)"},
-    "dprepro.published.schema": {"getattr(..., field)", "getattr(..., field.removesuffix('s'))"},
+    "dprepro.data.fingerprint": {"getattr(..., key)"},
+    "dprepro.papers.schema": {"getattr(..., field)", "getattr(..., field.removesuffix('s'))"},
     # A list of the modules of audits, and a function of scikit-learn's data sets: no rows are near.
     "dprepro.audit.subjects": {"getattr(..., attribute)"},
-    "dprepro.data.sources": {"getattr(..., f'load_{source.sklearn}')"},
+    "dprepro.data.sources": {
+        "getattr(..., f'load_{source.sklearn}')",
+        "requests.Session.request",  # how long a download may take
+    },
     # Whether NumPy is loaded, and its types by name.
-    "dprepro.memory": {"sys.modules"},
-    "dprepro.plain": {"sys.modules", "getattr(..., name)"},
-    # How warnings look, that destructors without memory are not named, how long a download may
-    # take, which texts of YAML are numbers, and where new processes look for modules: other
-    # libraries leave no other way to say it.
+    "dprepro.runtime.memory": {"sys.modules"},
+    "dprepro.runtime.arguments": {"sys.modules", "getattr(..., name)"},
+    # How warnings look, that destructors without memory are not named, which texts of YAML are
+    # numbers, and where new processes look for modules: other libraries leave no other way.
     "dprepro.cli": {"warnings.showwarning", "sys.unraisablehook"},
-    "dprepro.data.openml_source": {"requests.Session.request"},
-    "dprepro.yaml_source": {"_TextLoader.yaml_implicit_resolvers"},
+    "dprepro.runtime.yaml_files": {"_TextLoader.yaml_implicit_resolvers"},
     "dprepro.experiment.safe_path": {"getattr(..., name)", "setattr(..., name)"},
 }
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dprepro.data.domain import NumericFeature
-from dprepro.dpboost.bins import observed_cuts
+from dprepro.methods.dpboost.bins import observed_cuts
 
 
 def used_thresholds(values, max_bin):

@@ -18,8 +18,9 @@ from sklearn.metrics import roc_auc_score, root_mean_squared_error
 
 from dprepro.data import load
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier
 from dprepro.experiment.splits import split_rows
+from dprepro.methods.dp_ebm.ebm import EBMClassifier
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.privacy.composition import classic_sigma, gdp_sigma
 
 privacy = pytest.importorskip("interpret.privacy")

@@ -18,18 +18,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dprepro.additive.export.python import to_python
+from dprepro.additive.export.plain import to_python
 from dprepro.additive.export.sql import to_sql
-from dprepro.additive.file import encoded, model_from_text
-from dprepro.additive.keeping import rehearsing
+from dprepro.additive.file import encoded, model_from_text, rehearsing
 from dprepro.additive.model import AdditiveModel
 from dprepro.data.domain import CategoricalFeature, Domain, Feature, NumericFeature
 from dprepro.data.encode import ENCODINGS
-from dprepro.errors import DpreproError
 from dprepro.methods import registry
 from dprepro.methods.registry import Setting
-from dprepro.privacy.watching import watching_noise
-from dprepro.report.shown.content import model_page
+from dprepro.privacy.noise_tracking import watching_noise
+from dprepro.report.model_page.content import model_page
+from dprepro.runtime.errors import DpreproError
 
 LARGEST, LEAST = sys.float_info.max, 5e-324
 BOUNDS = (

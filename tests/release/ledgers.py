@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import gdp_sigma
-from dprepro.privacy.entry import LedgerEntry
 from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.ledger_entry import LedgerEntry
 from dprepro.privacy.sensitivity import ADD_REMOVE, Adjacency
 from dprepro.release.book import Entry, new_name
 

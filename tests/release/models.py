@@ -9,9 +9,8 @@ import pandas as pd
 
 from dprepro.additive.file import model_from_json, model_to_json
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.release.statement import AuditRecord, Publisher
-from dprepro.release.stating import Loaded
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.release.statement import AuditRecord, Loaded, Publisher
 
 NAME = "a|b *_<i>`x`"
 """A category that is text of Markdown and of HTML."""

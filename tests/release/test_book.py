@@ -10,7 +10,6 @@ import pytest
 
 from dprepro.data.card_parts import BudgetLimit
 from dprepro.data.register import register_path
-from dprepro.errors import DpreproError
 from dprepro.release import book
 from dprepro.release.book import (
     accept_new_register,
@@ -21,6 +20,7 @@ from dprepro.release.book import (
     settle,
     total_spent,
 )
+from dprepro.runtime.errors import DpreproError
 from tests.release.ledgers import entry, gaussian_ledger
 
 LIMIT = BudgetLimit(epsilon=1.6, delta=1e-6)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.errors import DpreproError
 from dprepro.release.codebook import Entry, missing_codes, read_codebook
-from dprepro.release.forms import Form
+from dprepro.release.columns import Form
+from dprepro.runtime.errors import DpreproError
 
 
 def written(folder: Path, *lines: str) -> Path:

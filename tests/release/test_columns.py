@@ -6,10 +6,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dprepro.errors import DpreproError
-from dprepro.release.columns import Columns, read_columns
-from dprepro.release.forms import Form
-from dprepro.release.observed import observed_entry
+from dprepro.release.columns import Columns, Form, read_columns
+from dprepro.release.rows import observed_entry
+from dprepro.runtime.errors import DpreproError
 
 
 def kinds(columns: Columns) -> dict[str, str]:

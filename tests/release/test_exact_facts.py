@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from dprepro.data.card import Card, load_card
-from dprepro.errors import DpreproError
-from dprepro.release.exact_facts import compared_facts, refuse_exact_facts
+from dprepro.release.rows import compared_facts, refuse_exact_facts
+from dprepro.runtime.errors import DpreproError
 from tests.private_table import rows_of, write_table
 
 DIGEST = "a" * 64

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dprepro.additive.file import save_model
-from dprepro.errors import DpreproError
 from dprepro.release import folder as module
 from dprepro.release.folder import Room, write_statement
+from dprepro.runtime.errors import DpreproError
 from tests.release.models import model, publisher
 
 

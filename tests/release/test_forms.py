@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from dprepro.release.forms import CONVENTIONS, Form, convention, form_of
+from dprepro.release.columns import CONVENTIONS, Form, convention, form_of
 
 
 def form(*texts: str, name: str = "x", rows: int | None = None) -> Form:

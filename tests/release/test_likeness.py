@@ -13,10 +13,10 @@ import pytest
 
 from dprepro.data.dataset import Dataset
 from dprepro.data.register import register_path
-from dprepro.errors import DpreproError
 from dprepro.release.book import book_path, read_book
 from dprepro.release.likeness import Rows, siphash
 from dprepro.release.statement import Statement
+from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 from tests.private_table import rows_of, write_table
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from dprepro.data.card_parts import BudgetLimit
-from dprepro.errors import DpreproError
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
 from dprepro.release.book import Entry, read_book, reserve, settle
 from dprepro.release.limits import limits_of
+from dprepro.runtime.errors import DpreproError
 from tests.release.ledgers import entry, gaussian_ledger
 
 LIMIT = BudgetLimit(epsilon=2, delta=1e-6)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from dprepro.errors import DpreproError
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.release.book import read_book
-from dprepro.release.making import fit_reserved
+from dprepro.release.reserved_fit import fit_reserved
+from dprepro.runtime.errors import DpreproError
 from tests.release.ledgers import entry, gaussian_ledger
 
 

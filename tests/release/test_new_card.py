@@ -7,12 +7,11 @@ import pytest
 
 from dprepro.data import load
 from dprepro.data.card import load_card
-from dprepro.errors import DpreproError
 from dprepro.release.codebook import Codebook, Entry, missing_codes, read_codebook
-from dprepro.release.columns import Columns, read_columns
-from dprepro.release.forms import KNOWN_LISTS, Form
+from dprepro.release.columns import KNOWN_LISTS, Columns, Form, read_columns
 from dprepro.release.new_card import Choices, NewCard, card_name, check_format, new_card, scalar
-from dprepro.yaml_source import read_yaml
+from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.yaml_files import read_yaml
 from tests.release.survey import CODEBOOK, write_survey
 
 ROWS = "age;ward;back;id\n41.5;a;yes;1001\n77.25;b;no;1002\n"

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.config import load_config
 from dprepro.data.card import Card, load_card
-from dprepro.errors import DpreproError
+from dprepro.experiment.config import load_config
 from dprepro.privacy.ledger import Ledger
 from dprepro.release.planning import (
     check_delta,
@@ -15,6 +14,7 @@ from dprepro.release.planning import (
     release_config,
     require_sound,
 )
+from dprepro.runtime.errors import DpreproError
 from tests.private_table import rows_of, write_table
 from tests.release.ledgers import gaussian_ledger
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from dprepro.data.card import load_card
-from dprepro.errors import DpreproError
 from dprepro.methods import registry
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.release.book import Entry, reserve, settle
-from dprepro.release.composing import Total
-from dprepro.release.publishing import of_the_book, publisher_of
+from dprepro.release.limits import Total
+from dprepro.release.reserved_fit import of_the_book, publisher_of
 from dprepro.release.statement import Limit, Together
+from dprepro.runtime.errors import DpreproError
 from tests.private_table import rows_of, write_table
 from tests.release.ledgers import entry, gaussian_ledger
 

@@ -8,8 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from dprepro.release.rendering import as_html, as_json, as_markdown, schema, schema_of_fields
-from dprepro.release.statement import Statement
-from dprepro.release.stating import state
+from dprepro.release.statement import Statement, state
 from tests.release.models import NAME, model, publisher
 from tests.report.write.test_names import ODD, line
 

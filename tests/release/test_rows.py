@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from dprepro.data.card import load_card
-from dprepro.errors import DpreproError
 from dprepro.release.rows import (
     checked_rows,
     files_of,
@@ -17,6 +16,7 @@ from dprepro.release.rows import (
     of_units,
     place_of,
 )
+from dprepro.runtime.errors import DpreproError
 from tests.private_table import Row, rows_of, write_table
 
 SECRET = "-77.125"

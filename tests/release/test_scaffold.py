@@ -9,12 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.config import load_config
 from dprepro.data.card import load_card
-from dprepro.errors import DpreproError
+from dprepro.experiment.config import load_config
 from dprepro.experiment.plan import plan
 from dprepro.methods import registry
 from dprepro.release.scaffold import METHOD_TASKS, config_text, method_files, write_new
+from dprepro.runtime.errors import DpreproError
 from tests.private_table import rows_of, write_table
 
 

@@ -6,8 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from dprepro.release.rendering import as_json
-from dprepro.release.statement import Statement
-from dprepro.release.stating import state
+from dprepro.release.statement import Statement, state
 from tests.release.models import model, publisher
 
 

@@ -6,13 +6,13 @@ import re
 import pytest
 
 from dprepro.data.card import load_card
-from dprepro.errors import DpreproError
 from dprepro.estimators.contract import ledger_of
-from dprepro.inspect.ledgers import planned_ledgers
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.ledger import Ledger
+from dprepro.release.ledgers import planned_ledgers
 from dprepro.release.planning import release_config
-from dprepro.release.stating import state
+from dprepro.release.statement import state
+from dprepro.runtime.errors import DpreproError
 from tests.release.ledgers import gaussian_ledger
 from tests.release.models import NAME, model, publisher
 

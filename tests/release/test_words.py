@@ -4,9 +4,9 @@ from typing import get_args
 
 import pytest
 
-from dprepro.privacy.entry import Mechanism
+from dprepro.privacy.ledger_entry import Mechanism
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT, Adjacency
-from dprepro.release.words import (
+from dprepro.release.statement import (
     factor,
     is_bounded,
     mechanism_in_words,

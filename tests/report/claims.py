@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from dprepro.published.document import load_documents
-from dprepro.report.judge.check import check_documents
-from dprepro.report.judge.claim import Finding
-from dprepro.report.judge.claims import Outcome
-from dprepro.report.read.metrics import margins
-from dprepro.report.read.results import Results
+from dprepro.judge.check import check_documents
+from dprepro.judge.claim import Finding
+from dprepro.judge.claims import Outcome
+from dprepro.papers.document import load_documents
+from dprepro.results.folder import Results
+from dprepro.results.metrics import margins
 
 PAPER = load_documents()["dp-ebm-2021"]
 REPORT = check_documents([PAPER], Results(()), [], margins())

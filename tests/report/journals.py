@@ -11,7 +11,7 @@ from typing import Any
 
 from dprepro.data.card import card_names, load_card
 from dprepro.experiment.record import Record, Task
-from dprepro.report.read.results import ResultCell
+from dprepro.results.folder import ResultCell
 
 SPLITS = 25
 KEPT: Mapping[str, Any] = {}

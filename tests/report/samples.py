@@ -2,10 +2,10 @@
 
 import math
 
-from dprepro.published.document import load_documents
+from dprepro.papers.document import load_documents
+from dprepro.report.layout.formatting import Style
 from dprepro.report.layout.tables import build_tables
-from dprepro.report.layout.words import Style
-from dprepro.report.read.results import ResultCell, Results
+from dprepro.results.folder import ResultCell, Results
 from tests.report.journals import cell, spread, task
 
 DOCUMENTS = list(load_documents().values())

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from dprepro.report.levels import level, level_in_words, with_level
+from dprepro.results.metrics import level, level_in_words, with_level
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,15 @@ import re
 import pandas as pd
 import pytest
 
-from dprepro.published.document import load_documents
-from dprepro.report.judge.check import check_documents
-from dprepro.report.judge.verdicts import Verdict
+from dprepro.judge.check import check_documents
+from dprepro.judge.verdicts import Verdict
+from dprepro.papers.document import load_documents
+from dprepro.report.layout.formatting import Style, number, words
 from dprepro.report.layout.tables import build_tables
-from dprepro.report.layout.words import Style, number, words
-from dprepro.report.levels import level
-from dprepro.report.read.metrics import margins
-from dprepro.report.read.results import JournalPlan, read_results
-from dprepro.report.write.paper_tables import latex_tables
 from dprepro.report.write.rows import csv_tables, json_tables
+from dprepro.report.write.tables import latex_tables
+from dprepro.results.folder import JournalPlan, read_results
+from dprepro.results.metrics import level, margins
 from tests.report.journals import records, spread, write
 
 PAPER = load_documents()["dp-ebm-2021"]

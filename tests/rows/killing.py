@@ -21,13 +21,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import dprepro.ebm.rounds
-import dprepro.ebm_plus.curator
+import dprepro.methods.dp_ebm.rounds
+import dprepro.methods.dp_ebm_plus.curator
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.privacy.release import listening
-from dprepro.rows import filling, kept, partition, store, table
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.privacy.curator_base import listening
+from dprepro.rows import answer_log, ingest, partition, store, table
 from dprepro.rows.folder import ANSWERS, Folder
 from tests.released import published
 
@@ -224,30 +224,33 @@ def _inject(fit: Fit) -> None:
     if fit.boot is not None:
         boot = fit.boot
         store._boot = lambda: boot
-    around(filling, "_add", "chunk")
+    around(ingest, "_add", "chunk")
     around(Folder, "reserve", "reserve")
     around(Folder, "write_manifest", "manifest")
     around(store.Store, "write", "merge of a chunk")
     around(store.Store, "finish", "merge")
     around(Folder, "sync", "rename")
-    around(kept.KeptAnswers, "_write", "answer")
+    around(answer_log.KeptAnswers, "_write", "answer")
     for name in ("fused_pass",):
-        kernel(dprepro.ebm.rounds, name)
+        kernel(dprepro.methods.dp_ebm.rounds, name)
     for name in ("residual_sums", "magnitude_counts", "coded_sums"):
-        kernel(dprepro.ebm_plus.curator, name)
+        kernel(dprepro.methods.dp_ebm_plus.curator, name)
 
-    reading = filling._add
+    reading = ingest._add
 
     def noted_reading(*args: Any) -> None:
         note("read", 1)
         reading(*args)
 
-    filling._add = noted_reading
+    ingest._add = noted_reading
 
-    for kind in (dprepro.ebm.rounds.EBMPartition, dprepro.ebm_plus.curator.ExactAnswers):
+    for kind in (
+        dprepro.methods.dp_ebm.rounds.EBMPartition,
+        dprepro.methods.dp_ebm_plus.curator.ExactAnswers,
+    ):
 
         def noted_answer(self: Any, question: Any, original: Any = kind.answer) -> Any:
-            note("question", [kept.digest(question), len(self._moves), self._columns._chunk])
+            note("question", [answer_log.digest(question), len(self._moves), self._columns._chunk])
             return original(self, question)
 
         def noted_move(self: Any, instruction: Any, original: Any = kind._move) -> Any:
@@ -257,26 +260,26 @@ def _inject(fit: Fit) -> None:
         kind.answer, kind._move = noted_answer, noted_move
     assert partition.MOVING == -1
 
-    write = kept.KeptAnswers._write
+    write = answer_log.KeptAnswers._write
 
     def torn_write(self: Any, line: Any) -> None:
         if is_time("torn answer"):
-            text = kept.line_of(line)
+            text = answer_log.line_of(line)
             self._file.write(text[: len(text) // 2])
             self._file.flush()
             die()
         write(self, line)
 
-    kept.KeptAnswers._write = torn_write
+    answer_log.KeptAnswers._write = torn_write
 
-    synced = kept.synced
+    synced = answer_log.synced
 
     def watched_sync(file: Any) -> None:
         happens("answer in no disk")
         synced(file)
         happens("answer without a mark")
 
-    kept.synced = watched_sync
+    answer_log.synced = watched_sync
 
     delete = Folder.delete
 

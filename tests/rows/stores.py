@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.rows.filling import Source
 from dprepro.rows.folder import ANSWERS, MANIFEST, Folder
+from dprepro.rows.ingest import Source
 from dprepro.rows.partition import SortedRows
 from dprepro.rows.store import Store
 from dprepro.rows.table import Table

@@ -11,9 +11,9 @@ import pytest
 
 from dprepro.data import load
 from dprepro.data.card import Card, load_card
-from dprepro.errors import DpreproError
-from dprepro.rows.carded import CardTable
-from dprepro.rows.fault import TableError
+from dprepro.rows.card_table import CardTable
+from dprepro.rows.readers import TableError
+from dprepro.runtime.errors import DpreproError
 
 CARD = """
 name: shop

@@ -12,9 +12,6 @@ import pandas as pd
 import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature, category_codes
-from dprepro.dpboost import DPBoostClassifier
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.estimators.inputs import (
     FitRows,
     Rows,
@@ -23,9 +20,13 @@ from dprepro.estimators.inputs import (
     resolve_domain_of,
     wrap_training_arrays,
 )
+from dprepro.methods.dp_ebm.ebm import EBMClassifier
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.methods.dpboost.estimator import DPBoostClassifier
 from dprepro.privacy.private import Private, PrivateRowsError
 from dprepro.rows.chunked import ChunkedRows
-from dprepro.rows.fault import TableError
+from dprepro.rows.readers import TableError
 from dprepro.rows.table import Table
 from tests.rows import tables
 from tests.rows.tables import FEATURES, FORMATS, LABELS, NAMES, RANGE, N, joined

@@ -18,11 +18,12 @@ import psutil
 import pytest
 from distributed import Client, LocalCluster, wait, worker_client
 
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor, pairs
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
+from dprepro.methods.dp_ebm_plus import pairs
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.privacy.curator_base import GaussianUses
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.query import Whole
-from dprepro.privacy.release import GaussianUses
 from dprepro.rows import cluster as cluster_module
 from dprepro.rows.cluster import ClusterError, ClusterHolder
 from dprepro.rows.cluster_worker import Seen

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import dprepro
-from dprepro.ebm.losses import LogisticLoss
-from dprepro.ebm.queries import CellCounts, MergeCells
-from dprepro.ebm.rounds import EBMPartition, Rise, Sorting, Start, StepSums
 from dprepro.estimators.inputs import Rows
+from dprepro.methods.dp_ebm.losses import LogisticLoss
+from dprepro.methods.dp_ebm.queries import CellCounts, MergeCells
+from dprepro.methods.dp_ebm.rounds import EBMPartition, Rise, Sorting, Start, StepSums
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.rows import cluster_worker
 from dprepro.rows.cluster_worker import Fault, HeldParts, Job, SortedPart, sort_part

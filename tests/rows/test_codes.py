@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dprepro.rows.codes import count_rows
+from dprepro.rows.partition import count_rows
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])

@@ -16,15 +16,16 @@ import pytest
 
 import dprepro
 from dprepro.data.domain import Domain
-from dprepro.dpboost import DPBoostClassifier
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier
-from dprepro.ebm_plus import DPEBMPlusClassifier
 from dprepro.estimators.inputs import read_training_rows
+from dprepro.methods.dp_ebm.ebm import EBMClassifier
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
+from dprepro.methods.dpboost.estimator import DPBoostClassifier
 from dprepro.privacy.private import Private
 from dprepro.rows.cluster import ClusterError
 from dprepro.rows.cluster_worker import Job, sort_part
 from dprepro.rows.collection import CollectionRows, is_collection
-from dprepro.rows.fault import TableError
+from dprepro.rows.readers import TableError
 from tests.rows import clustered
 
 TABLE = clustered.frame(60)
@@ -51,8 +52,8 @@ def test_collections_are_known_without_dask() -> None:
     for given in (TABLE, TABLE["y"].to_numpy(), "y", None, [[1]]):
         assert not is_collection(given)
     code = (
-        "import sys, dprepro.ebm, dprepro.ebm_plus, numpy as np;"
-        "dprepro.ebm.EBMClassifier(n_epochs=2).fit(np.eye(4), [0, 1, 0, 1]);"
+        "import sys, dprepro.methods.dp_ebm, dprepro.methods.dp_ebm_plus, numpy as np;"
+        "dprepro.methods.dp_ebm.EBMClassifier(n_epochs=2).fit(np.eye(4), [0, 1, 0, 1]);"
         "print({'dask', 'distributed'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dprepro.errors import DpreproError
 from dprepro.rows import table
 from dprepro.rows.encrypted import EncryptedStore
-from dprepro.rows.filling import Source
 from dprepro.rows.folder import Folder, StoreError, StoreWarning
+from dprepro.rows.ingest import Source
 from dprepro.rows.partition import SortedRows
 from dprepro.rows.store import Store
 from dprepro.rows.table import Table
+from dprepro.runtime.errors import DpreproError
 from tests.released import published
 from tests.rows.killing import MODELS, Fit, answers_in, events, fit_in_memory, model_of, rows, run
 

@@ -198,13 +198,13 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 
 def fail_in(moment: str, error: type[BaseException]) -> tuple[Any, str, Callable[..., Any]]:
-    import dprepro.ebm.dp_ebm
-    from dprepro.ebm.rounds import EBMPartition
+    import dprepro.methods.dp_ebm.estimator
+    from dprepro.methods.dp_ebm.rounds import EBMPartition
 
     owner, name = {
         "reading": (table._Chunk, "take"),
         "opening": (Store, "answers"),
-        "binning": (dprepro.ebm.dp_ebm, "merge_cells"),
+        "binning": (dprepro.methods.dp_ebm.estimator, "merge_cells"),
         "boosting": (EBMPartition, "_move"),
     }[moment]
 

@@ -5,15 +5,16 @@ import pandas as pd
 import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.ebm import DPEBMClassifier, DPEBMRegressor, EBMClassifier, EBMRegressor
-from dprepro.ebm_plus import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.ebm_plus.curator import ExactAnswers
-from dprepro.ebm_plus.losses import LOGISTIC
-from dprepro.ebm_plus.queries import Histogram, Merge, Start
 from dprepro.estimators.inputs import Rows
-from dprepro.rows import holder as holders
-from dprepro.rows.holder import LEAST_ROWS, ArrayHolder, even_parts
-from dprepro.threads import Threads
+from dprepro.methods.dp_ebm.ebm import EBMClassifier, EBMRegressor
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
+from dprepro.methods.dp_ebm_plus.curator import ExactAnswers
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC
+from dprepro.methods.dp_ebm_plus.queries import Histogram, Merge, Start
+from dprepro.rows import backends as holders
+from dprepro.rows.backends import LEAST_ROWS, ArrayHolder, even_parts
+from dprepro.runtime.threads import Threads
 from tests.released import published
 
 FEATURES = (

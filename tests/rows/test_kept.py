@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprepro.ebm.queries import CellCounts
+from dprepro.methods.dp_ebm.queries import CellCounts
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
+from dprepro.rows.answer_log import KeptAnswers, UnkeptAnswers, digest
+from dprepro.rows.backends import ChunkHolder
 from dprepro.rows.folder import ANSWERS, Folder, StoreError
-from dprepro.rows.holder import ChunkHolder
-from dprepro.rows.kept import KeptAnswers, UnkeptAnswers, digest
 
 ANSWER = np.array([[1.5, -0.1], [np.pi, 1e300]])
 UNIT = np.array([0.1, 2.0**-24])
@@ -66,7 +66,7 @@ def test_an_answer_is_on_the_disk_before_it_can_be_used(
 ) -> None:
     answers, marks = opened(folder)
     done: list[str] = []
-    monkeypatch.setattr("dprepro.rows.kept.synced", lambda _: done.append(f"disk {marks}"))
+    monkeypatch.setattr("dprepro.rows.answer_log.synced", lambda _: done.append(f"disk {marks}"))
     answers.keep("a", ANSWER)
     assert done == ["disk [0, 1]"]  # before it was marked
     assert marks == [0, 1, 2]

@@ -16,8 +16,8 @@ import distributed
 import numpy as np
 import pytest
 
-from dprepro.ebm.queries import CellCounts
-from dprepro.ebm.rounds import EBMPartition
+from dprepro.methods.dp_ebm.queries import CellCounts
+from dprepro.methods.dp_ebm.rounds import EBMPartition
 from dprepro.privacy.query import Instruction
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.rows import cluster

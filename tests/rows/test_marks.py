@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dprepro.rows.marks import Marks
+from dprepro.rows.answer_log import Marks
 
 
 def test_a_mark_is_what_was_written_or_nothing() -> None:

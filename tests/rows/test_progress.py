@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from dprepro.rows import table
-from dprepro.rows.progress import listening, report
-from dprepro.rows.table import Table
+from dprepro.rows.table import Table, listening, report
 from tests.rows.killing import MODELS, ROWS, Fit, model_of, rows
 
 PASSES = {"labels": 9, "adaptive": 9, "regression": 9, "plus labels": 12, "plus regression": 12}

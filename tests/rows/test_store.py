@@ -12,10 +12,10 @@ import pytest
 from dprepro.rows import store
 from dprepro.rows.encrypted import EncryptedStore
 from dprepro.rows.folder import MANIFEST, Folder, StoreError
+from dprepro.rows.ingest import StoredColumns
 from dprepro.rows.partition import MOVING
 from dprepro.rows.store import Store
-from dprepro.rows.stored import StoredColumns
-from dprepro.threads import Threads
+from dprepro.runtime.threads import Threads
 from tests.rows.stores import CELLS, ENDS, FILES, PARTS, SIZES, TARGETS, left, source
 
 

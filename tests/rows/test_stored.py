@@ -24,9 +24,9 @@ import numpy as np
 import pandas as pd
 from pathlib import Path
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.ebm import DPEBMClassifier
-from dprepro.ebm_plus import DPEBMPlusClassifier
-from dprepro.rows import progress, store, table
+from dprepro.methods.dp_ebm import DPEBMClassifier
+from dprepro.methods.dp_ebm_plus import DPEBMPlusClassifier
+from dprepro.rows import table as progress, store, table
 
 table.CHUNK_ROWS, store.RESIDENT_BYTES = 2**15, 2**21
 features = [NumericFeature(f"x{k}", 0, 1) for k in range(3)]

@@ -16,7 +16,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
-from dprepro.rows.fault import TableError
+from dprepro.rows.readers import TableError
 from dprepro.rows.table import CHUNK_CELLS, CHUNK_ROWS, Table, is_table
 from tests.rows.tables import parquet_with_false_counts
 

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.additive.bins import OTHER, FeatureBins
+from dprepro.additive.bins import OTHER, FeatureBins, PairTerm
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
-from dprepro.additive.pairs import PairTerm
 from dprepro.data.domain import CategoricalFeature
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 
 def to_interpret(model: AdditiveModel) -> Any:

@@ -18,8 +18,8 @@ from dprepro.additive.export.plain import (
 )
 from dprepro.additive.model import AdditiveModel
 from dprepro.data.card_parts import MISSING_TEXTS
-from dprepro.durable import appearing_complete
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.files import appearing_complete
 
 # Old enough for the runtimes of 2022, new enough for all that the graph needs.
 _OPSETS = {"": 17, "ai.onnx.ml": 3}

@@ -1,21 +1,27 @@
-"""An additive model as numbers by text and cut: what every export writes down."""
+"""An additive model as numbers by text and cut: what every export writes down.
+
+A model as one file of Python that needs nothing but the standard library.
+"""
 
 from __future__ import annotations
 
+import inspect
 import unicodedata
 from bisect import bisect
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from dprepro.additive.bins import OTHER, FeatureBins
+from dprepro.additive.bins import OTHER, FeatureBins, PairTerm
+from dprepro.additive.export import predictor
+from dprepro.additive.file import model_to_json
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
-from dprepro.additive.pairs import PairTerm
 from dprepro.additive.texts import ignores_blanks, missing_numbers, missing_texts
 from dprepro.data.card_parts import MISSING_TEXTS
 from dprepro.data.domain import CategoricalFeature, code_of_boolean, codes_of_numbers
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 
 @dataclass(frozen=True)
@@ -175,3 +181,36 @@ def refuse_unwritable(texts: Collection[str], where: str, refused: str, why: str
                 f"{text[:40]!a} cannot be written as {where}: it holds {found!a}, {why}. Rename it "
                 "in the data, and fit again"
             )
+
+
+_OF_MODEL = ("task", "classes", "target", "labels", "range", "units", "intercept")
+_OF_FEATURE = (
+    "name", "measured_in", "kind", "cuts", "categories", "groups", "labels", "missing_bin", "values"
+)  # fmt: skip
+_OF_PAIR = ("first", "second", "first_groups", "second_groups", "values")
+
+
+def to_python(model: AdditiveModel) -> str:
+    """Return the text of a module: `dprepro.additive.export.predictor`, and a model in it.
+
+    ``python FILE.py new.csv`` writes predictions with all contributions as CSV. The module has
+    ``predict(MODEL, row)`` for programs. The model's numbers are those of the model file.
+    """
+    values = model_to_json(model)
+    features = [_some(feature, _OF_FEATURE) for feature in values["features"]]
+    said = _some(values, _OF_MODEL)
+    # Of texts, numbers, lists and dicts the representation is Python, whatever the texts hold.
+    lines = [f"    {key!r}: {value!r},\n" for key, value in said.items()]
+    listed = {"features": features}
+    if "pairs" in values:
+        listed["pairs"] = [_some(pair, _OF_PAIR) for pair in values["pairs"]]
+    for name, parts in listed.items():
+        lines += [f"    {name!r}: [\n", *(f"        {each!r},\n" for each in parts), "    ],\n"]
+    return (
+        f"{inspect.getsource(predictor)}\n\nMODEL = {{\n{''.join(lines)}}}\n"
+        '\nif __name__ == "__main__":\n    main(MODEL)\n'
+    )
+
+
+def _some(values: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+    return {key: values[key] for key in keys if key in values}

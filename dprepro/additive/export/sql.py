@@ -19,7 +19,7 @@ from dprepro.additive.export.plain import (
 from dprepro.additive.model import AdditiveModel
 from dprepro.data.card_parts import MISSING_TEXTS
 from dprepro.data.cells import BLANKS, number_of
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 
 _COMMENT = """\
 -- Predictions of an additive model that `dprepro export` wrote. Numbers are IEEE doubles.

@@ -1,17 +1,29 @@
-"""Tables as curves: metric against epsilon, one panel a dataset, one curve a method."""
+"""Tables as curves: metric against epsilon, one panel a dataset, one curve a method.
+
+The methods worth a closer look, and the range of a panel that shows them alone.
+
+Names written beside the ends of curves, in place of a legend.
+"""
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dprepro.errors import DpreproError
-from dprepro.report.read.metrics import Metric
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 
-if TYPE_CHECKING:  # processes that only draw panels need not load what makes them
-    from dprepro.published.document import Column
+from dprepro.report.draw.style import POINTS_PER_INCH, Look, fitted, text_width
+from dprepro.results.metrics import Metric
+from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.text import plain, shortened
+
+if TYPE_CHECKING:
+    from dprepro.papers.document import Column
     from dprepro.report.layout.view import Entry, Group, ResultTable
 
 # Where values span more than this factor, small ones would lie flat on a linear axis.
@@ -79,7 +91,7 @@ def build_panels(tables: Iterable[ResultTable], methods: Sequence[str] = ()) -> 
     DpreproError
         If a label is not among the columns of the tables.
     """
-    from dprepro.experiment.naming import name_meant
+    from dprepro.experiment.method_names import name_meant
 
     tables = list(tables)
     known = [column.method for table in tables for column in table.columns]
@@ -107,7 +119,7 @@ def _heading(table: str) -> str:
 
 
 def _require(methods: Iterable[str], known: Iterable[str]) -> None:
-    from dprepro.experiment.naming import nearest_meant
+    from dprepro.experiment.method_names import nearest_meant
 
     labels = list(dict.fromkeys(known))
     for name in methods:
@@ -133,7 +145,7 @@ def _panel(table: ResultTable, group: Group, methods: Sequence[str]) -> Panel:
 
 def _title(column: Column) -> str:
     """Return the name beside a curve; the end of a long one is cut, so the mark comes first."""
-    from dprepro.report.read.cell import MARK
+    from dprepro.results.cell import MARK
 
     name, mark, _ = column.title.partition(MARK)
     return f"shipped run: {name}" if mark else name
@@ -153,7 +165,7 @@ def _published(entries: Iterable[Entry]) -> tuple[Point, ...]:
 
 
 def _notes(table: ResultTable, group: Group) -> tuple[str, ...]:
-    from dprepro.report.judge.verdicts import Verdict
+    from dprepro.judge.verdicts import Verdict
 
     entries = [entry for row in group.rows for entry in row]
     name = table.metric.name
@@ -166,3 +178,154 @@ def _notes(table: ResultTable, group: Group) -> tuple[str, ...]:
     if verdicts and all(found.verdict is Verdict.IMPOSSIBLE for found in verdicts):
         notes.append(f"published: {verdicts[0].note}")
     return tuple(notes)
+
+
+# Curves are good within this share of the way from the best to the worst: a closer look at them is
+# at least five times closer.
+_GOOD = 0.2
+_FEWEST = 2
+
+
+@dataclass(frozen=True)
+class Zoom:
+    """The curves of a panel that are good, the others, and the range of the good ones."""
+
+    good: tuple[Curve, ...]
+    others: tuple[Curve, ...]
+    lowest: float
+    highest: float
+
+
+def zoom_of(panel: Panel) -> Zoom | None:
+    """Return what a closer look shows; None where the whole panel shows it as well.
+
+    A curve is good if the median of its means is within a fifth of the way from the best median to
+    the worst mean of the panel. The range holds those of their means that are as near.
+    """
+    levels = {curve: _median(curve) for curve in panel.curves}
+    if len(levels) <= _FEWEST:
+        return None
+    sign = 1.0 if panel.metric.higher_is_better else -1.0
+    scaled = {curve: sign * _scale(panel, level) for curve, level in levels.items()}
+    everything = [sign * _scale(panel, point.mean) for point in panel.points]
+    best, span = max(scaled.values()), max(everything) - min(everything)
+    good = tuple(c for c in panel.curves if scaled[c] >= best - _GOOD * span)
+    if len(good) < _FEWEST:
+        return None
+    means = [p.mean for c in good for p in (*c.measured, *c.published)]
+    near = [m for m in means if sign * _scale(panel, m) >= best - _GOOD * span]
+    lowest, highest = min(near), max(near)
+    if lowest == highest:
+        return None
+    return Zoom(good, tuple(c for c in panel.curves if c not in good), lowest, highest)
+
+
+def _median(curve: Curve) -> float:
+    points: tuple[Point, ...] = curve.measured or curve.published
+    private = [point.mean for point in points if math.isfinite(point.epsilon)]
+    return statistics.median(private or [point.mean for point in points])
+
+
+def _scale(panel: Panel, mean: float) -> float:
+    return math.log(mean) if panel.is_logarithmic else mean
+
+
+FONT_SIZE = 7.5
+_LINE = 1.25
+BESIDE = 1.08
+"""Where names begin, in widths of the axes."""
+# The line to a name ends before it.
+_SHORT = 0.01
+_LONGEST = 34
+_WIDEST = 2.2  # inches
+# An end at the very limit of the axes comes back from their units as a little more or less.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of a curve: its name, its look, and the place of its last point in data units."""
+
+    name: str
+    look: Look
+    across: float
+    up: float
+
+
+def room_for(names: int) -> float:
+    """Return the height in inches that so many names need."""
+    return names * FONT_SIZE * _LINE / POINTS_PER_INCH
+
+
+def length_of(name: str) -> float:
+    """Return the inches that a name takes."""
+    return text_width(*_shown(name))
+
+
+def _shown(name: str) -> tuple[str, float]:
+    return fitted(plain(shortened(name, _LONGEST)), FONT_SIZE, _WIDEST)
+
+
+def name_ends(axes: Axes, ends: Sequence[End], height: float) -> None:
+    """Write each name to the right of the axes, with a thin line from the end of its curve.
+
+    Names keep the order of the ends from top to bottom and do not overlap. The limits of the axes
+    must be set.
+
+    Parameters
+    ----------
+    height
+        Of the axes, in inches; it must be at least `room_for` the names.
+    """
+    to_share = axes.transData + axes.transAxes.inverted()
+    shares = [to_share.transform((end.across, end.up)) for end in ends]
+    wanted = [min(max(float(up), 0.0), 1.0) for _, up in shares]
+    places = spread(wanted, room_for(1) / height)
+    leaders, colours = [], []
+    for end, (across, up), place in zip(ends, shares, places, strict=True):
+        name, size = _shown(end.name)
+        axes.text(
+            BESIDE, place, name, transform=axes.transAxes, fontsize=size,
+            color=_dark(end.look.colour), va="center", ha="left",
+        )  # fmt: skip
+        if -_ROUNDING <= up <= 1.0 + _ROUNDING:
+            leaders.append([(across, up), (BESIDE - _SHORT, place)])
+            colours.append(end.look.colour)
+    # All in one, which lies between the axes and the names: layout need not measure it.
+    lines = LineCollection(
+        leaders, colors=colours, linewidths=0.6, transform=axes.transAxes, clip_on=False
+    )
+    lines.set_in_layout(False)
+    axes.add_collection(lines, autolim=False)
+
+
+def spread(wanted: Sequence[float], gap: float) -> list[float]:
+    """Return places near the wanted ones in [0, 1], in their order, at least `gap` apart.
+
+    They stay in [0, 1] as long as there is room. The sum of squared moves is least.
+    """
+    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    # In units where every name is moved down by those below it, "apart" becomes "not descending";
+    # blocks of equal places then take the mean of what they want.
+    blocks: list[tuple[float, int]] = []
+    for rank, i in enumerate(order):
+        total, size = wanted[i] - rank * gap, 1
+        while blocks and blocks[-1][0] / blocks[-1][1] > total / size:
+            total, size = total + blocks[-1][0], size + blocks[-1][1]
+            blocks.pop()
+        blocks.append((total, size))
+    highest = 1.0 - (len(wanted) - 1) * gap
+    means = [min(max(total / size, 0.0), max(highest, 0.0)) for total, size in blocks]
+    placed = [mean for mean, (_, size) in zip(means, blocks, strict=True) for _ in range(size)]
+    found = [0.0] * len(wanted)
+    for rank, i in enumerate(order):
+        found[i] = placed[rank] + rank * gap
+    return found
+
+
+def _dark(colour: str) -> str:
+    """Return the colour dark enough for text on white (4.5 to 1), in the same hue."""
+    return {
+        "#56B4E9": "#1F78A8", "#E69F00": "#946600", "#009E73": "#007A59", "#CC79A7": "#A8487E",
+        "#D55E00": "#B85000",
+    }.get(colour, colour)  # fmt: skip

@@ -17,13 +17,22 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import Bbox
 
-from dprepro.report.draw.curves import Curve, Panel, Point
-from dprepro.report.draw.direct import BESIDE, End, length_of, name_ends, room_for
+from dprepro.report.draw.curves import (
+    BESIDE,
+    Curve,
+    End,
+    Panel,
+    Point,
+    Zoom,
+    length_of,
+    name_ends,
+    room_for,
+    zoom_of,
+)
 from dprepro.report.draw.files import contents, save_figures
 from dprepro.report.draw.style import PHONE_WIDTH, Look, fitted, looks, metric_label, open_frame
-from dprepro.report.draw.together import put_together
-from dprepro.report.draw.zoom import Zoom, zoom_of
-from dprepro.text import file_names, plain
+from dprepro.report.draw.svg import put_together
+from dprepro.runtime.text import file_names, plain
 
 # The axis counts octaves of epsilon. The non-private twins stand so far to the right of the last.
 _GAP = 1.2

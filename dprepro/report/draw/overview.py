@@ -1,4 +1,7 @@
-"""All judged cells at a glance: one dot a cell by its normal score, one row a document."""
+"""All judged cells at a glance: one dot a cell by its normal score, one row a document.
+
+Draw the normal scores of a document's cells against those expected if none differed.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,13 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from scipy.special import betaincinv, ndtri
 
+from dprepro.judge.check import CheckReport
+from dprepro.judge.omnibus import normal_score
+from dprepro.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.draw.style import BLUE, ORANGE, PHONE_WIDTH, framed, open_frame
-from dprepro.report.judge.check import CheckReport
-from dprepro.report.judge.omnibus import normal_score
-from dprepro.report.judge.verdicts import CellVerdict, Verdict
-from dprepro.text import plain, shortened
+from dprepro.runtime.text import plain, shortened
 
 FARTHEST = 8.0
 """Cells with a larger score stand at this edge."""
@@ -98,3 +102,64 @@ def _draw_row(axes: Axes, floor: float, paper: str, cells: Sequence[CellVerdict]
     name = plain(f"{shortened(paper, _LONGEST)}: {counts}")
     axes.text(-FARTHEST - 0.5, floor + 0.62, name, fontsize=8, va="bottom")
     axes.axhline(floor - 0.06, color="0.8", linewidth=0.5)
+
+
+_BAND = 0.95
+_HEIGHT = 3.4
+
+
+def draw_quantiles(report: CheckReport) -> Figure | None:
+    """Return a figure of one dot a judged cell; None where fewer than two were judged.
+
+    Across: the standard normal quantile of the cell's rank. Up: its normal score (see `Omnibus`).
+    Without differences the dots follow the line. The band holds 95 % of the dots of each
+    rank if cells were independent; those of one dataset are not, so it is a guide and no test.
+    """
+    cells = [
+        cell for cell in report.verdicts if cell.verdict.is_final and cell.comparison is not None
+    ]
+    if len(cells) < 2:
+        return None
+    cells.sort(key=normal_score)
+    scores = np.array([normal_score(cell) for cell in cells])
+    ranks = np.arange(1, len(cells) + 1)
+    across = ndtri((ranks - 0.5) / len(cells))
+    figure = Figure(figsize=(PHONE_WIDTH, _HEIGHT))
+    axes = framed(figure, 0.72, 0.48, 0.1, 0.08)
+    # The rank-th smallest of n uniform numbers has the distribution Beta(rank, n + 1 - rank).
+    low, high = (
+        ndtri(betaincinv(ranks, len(cells) + 1 - ranks, share))
+        for share in ((1 - _BAND) / 2, (1 + _BAND) / 2)
+    )
+    axes.fill_between(across, low, high, color="0.9", linewidth=0)
+    axes.plot(across, across, color="0.4", linewidth=0.8)
+    for mark in MARKS:
+        chosen = np.array([cell.verdict in mark.verdicts for cell in cells])
+        if chosen.any():
+            label = f"{mark.name} ({chosen.sum()})"
+            axes.plot(
+                across[chosen], scores[chosen], mark.shape, markersize=3.5, label=label, **mark.look
+            )
+    axes.set(xlabel="expected if nothing differs", ylabel="normal score of z")
+    axes.legend(frameon=False, fontsize="small", loc="upper left")
+    open_frame(axes, grid=True)
+    return figure
+
+
+def far_cells(report: CheckReport, most: int = 5) -> str:
+    """Name the cells with the largest scores, as the axis has them; at most so many.
+
+    ``"pol, ebm: +14.0 (z +52.9)"``
+    """
+    judged: Sequence[CellVerdict] = [
+        cell for cell in report.verdicts if cell.verdict.is_deviation and cell.comparison
+    ]
+    farthest = sorted(judged, key=lambda cell: -abs(normal_score(cell)))[:most]
+    return "; ".join(
+        plain(
+            f"{cell.published.dataset}, {cell.published.method}: {normal_score(cell):+.1f} "
+            f"(z {cell.comparison.z:+.1f})"
+        )
+        for cell in farthest
+        if cell.comparison
+    )

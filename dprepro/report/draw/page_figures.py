@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from markupsafe import Markup
 
+from dprepro.judge.check import CheckReport
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.report.draw import shapes
 from dprepro.report.draw.curves import Panel, build_panels
 from dprepro.report.draw.figures import draw_curves, looks_of
-from dprepro.report.draw.overview import draw_overview
-from dprepro.report.draw.processes import in_processes
-from dprepro.report.draw.quantiles import draw_quantiles, far_cells
+from dprepro.report.draw.files import in_processes
+from dprepro.report.draw.overview import draw_overview, draw_quantiles, far_cells
 from dprepro.report.draw.shapes import (
     ModelShapes,
     column_of,
@@ -26,10 +26,9 @@ from dprepro.report.draw.shapes import (
     select_features,
 )
 from dprepro.report.draw.svg import draw_inline, inline
-from dprepro.report.judge.check import CheckReport
-from dprepro.report.layout.pictures import FigureGroup, PageFigure
 from dprepro.report.layout.tables import ResultTable
-from dprepro.text import legible, shortened
+from dprepro.report.layout.view import FigureGroup, PageFigure
+from dprepro.runtime.text import legible, shortened
 
 if TYPE_CHECKING:
     from dprepro.additive.file import LoadedClassifier, LoadedRegressor
@@ -183,7 +182,7 @@ def _saved(paths: Sequence[Path]) -> dict[str, list[ModelShapes]]:
         return {}  # without loading what loads models
     from dprepro.additive.file import load_model
     from dprepro.estimators.contract import ledger_of
-    from dprepro.inspect.naming import take_missing_names
+    from dprepro.release.provenance import take_missing_names
 
     found = []
     for path in paths:

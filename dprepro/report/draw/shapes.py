@@ -1,31 +1,176 @@
-"""Shape functions as pictures: features in rows, models in columns."""
+"""Shape functions as pictures: features in rows, models in columns.
+
+Which shape functions to draw, and in numbers that axes can show.
+
+Functions of pairs of features as heat maps.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from dprepro.errors import DpreproError, nearest
 from dprepro.report.draw.files import save_figures
-from dprepro.report.draw.heat import draw_pair, key_of_noise
-from dprepro.report.draw.shape_ranges import equally_wide, has_room, heights, in_range, variation
 from dprepro.report.draw.style import BLUE, ORANGE, PHONE_WIDTH, open_frame
-from dprepro.text import file_names, plain, shortened
+from dprepro.runtime.errors import DpreproError, nearest
+from dprepro.runtime.text import file_names, plain, shortened
 
 if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel
-    from dprepro.additive.shapes import Shape
+    from dprepro.additive.shapes import Shape, Side
+
+# Beyond these matplotlib's own arithmetic overflows or takes a range for a point.
+_SMALLEST, _LARGEST = 1e-100, 1e100
+# What is narrower beside its distance from zero, doubles cannot tell apart on an axis.
+_NARROWEST = 1e-12
+# A band this many times the function's size leaves any panel as well as a wider one.
+_WIDEST_NOISE = 1e6
+_TICKS_OF_SCORES = 4
+
+MaybeShape = TypeVar("MaybeShape", "Shape", "Shape | None")
+
+
+def variation(shape: Shape) -> float:
+    """Return the standard deviation of a function over the rows, by the counts of its bins."""
+    size = float(np.abs(shape.values).max()) or 1.0
+    largest = float(shape.counts.max())
+    weights = shape.counts / largest if largest > 0 else np.ones(shape.counts.size)
+    values = shape.values / size
+    mean = np.average(values, weights=weights)
+    return size * math.sqrt(float(np.average((values - mean) ** 2, weights=weights)))
+
+
+def in_range(shapes: Sequence[MaybeShape]) -> tuple[list[MaybeShape], float]:
+    """Return functions in units that axes can show, and the unit: 1 but for extreme values."""
+    values = [np.append(s.values, s.released) for s in shapes if s is not None]
+    size = max((float(np.abs(found).max()) for found in values), default=0.0)
+    unit = 1.0
+    if size > 0 and not _SMALLEST <= size <= _LARGEST:
+        unit = 10.0 ** max(math.floor(math.log10(size)), -300)
+    return [None if s is None else _in_unit(s, unit, size / unit) for s in shapes], unit
+
+
+def _in_unit(shape: Shape, unit: float, size: float) -> Shape:
+    noise, counts = shape.noise, shape.counts
+    if noise is not None:
+        with np.errstate(over="ignore"):
+            noise = np.minimum(noise / unit, _WIDEST_NOISE * size or _LARGEST)
+    largest = float(counts.max())
+    return replace(
+        shape,
+        values=shape.values / unit,
+        released=shape.released / unit,
+        noise=noise,
+        # Only their ratios are drawn; the sum of extreme ones overflows.
+        counts=counts / largest if largest > _LARGEST else counts,
+    )
+
+
+def has_room(edges: np.ndarray) -> bool:
+    """Whether an axis can show a range with these borders of bins."""
+    with np.errstate(over="ignore"):
+        span = float(edges[-1] - edges[0])
+    return _SMALLEST <= span <= _LARGEST and span > _NARROWEST * float(np.abs(edges).max())
+
+
+def equally_wide(shape: Shape, edges: np.ndarray) -> tuple[Shape, list[int], list[str]]:
+    """Return a function with all bins one wide, some borders, and what these really are."""
+    places = sorted({round(place) for place in np.linspace(0, edges.size - 1, _TICKS_OF_SCORES)})
+    names = [f"{edges[place]:.4g}" for place in places]
+    if len(set(names)) < len(names):  # digits enough to tell them apart leave room for two
+        places = [0, edges.size - 1]
+        names = [repr(float(edges[place])) for place in places]
+    return replace(shape, edges=np.arange(edges.size, dtype=float)), places, names
+
+
+def heights(shape: Shape, n_bins: int) -> np.ndarray:
+    """Return the densities of the first bins as shares of the largest of them."""
+    with np.errstate(over="ignore"):  # a bin can be narrower than its share allows
+        found = np.minimum(shape.densities[:n_bins], _LARGEST)
+    shares: np.ndarray = found / (found.max() or 1.0)
+    return shares
+
+
+COLOURS = "PuOr_r"
+"""From one colour through white to another: readable for colour-blind readers, and dark at both
+ends in greyscale."""
+
+DEVIATIONS = 2
+_HATCH = "////"
+_LONGEST_LABEL_OF_CELLS = 18
+_MOST_TICKS = 6
+
+
+def draw_pair(axes: Axes, shape: Shape, largest: float | None = None, measure: str = "") -> None:
+    """Draw the function of a pair: a cell for each pair of groups, with a colour bar around 0.
+
+    Cells are hatched whose value as released lies within two standard deviations of its noise.
+
+    Parameters
+    ----------
+    shape
+        Of a pair: `Shape.sides` is not None.
+    largest
+        What the strongest colours stand for; by default the largest value.
+    measure
+        What stands beside the colour bar.
+    """
+    assert shape.sides is not None
+    first, second = shape.sides
+    grid = shape.values.reshape(len(first.labels), len(second.labels))
+    most = largest or float(np.abs(shape.values).max()) or 1.0
+    image = axes.imshow(
+        grid, cmap=COLOURS, vmin=-most, vmax=most, aspect="auto", origin="lower",
+        interpolation="nearest",
+    )  # fmt: skip
+    for cell in np.flatnonzero(lost_in_noise(shape)):
+        row, column = divmod(int(cell), grid.shape[1])
+        box = Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, linewidth=0)
+        box.set(hatch=_HATCH, edgecolor="0.55")
+        axes.add_patch(box)
+    _name_side(axes.xaxis, second, rotation=90)
+    _name_side(axes.yaxis, first)
+    axes.tick_params(labelsize=7)
+    figure = axes.figure
+    bar = figure.colorbar(image, ax=axes, pad=0.02)
+    bar.ax.tick_params(labelsize=7)
+    bar.locator = MaxNLocator(5, symmetric=True)
+    bar.update_ticks()
+    bar.set_label(measure, fontsize=8)
+
+
+def lost_in_noise(shape: Shape) -> np.ndarray:
+    """Return which cells were released within two deviations of their noise around 0, bool (B,)."""
+    if shape.noise is None:
+        return np.zeros(shape.values.size, dtype=bool)
+    return np.asarray(np.abs(shape.released) < DEVIATIONS * shape.noise)
+
+
+def key_of_noise() -> Patch:
+    """Return what the legend says of hatched cells."""
+    label = f"hatched: within {DEVIATIONS} sd of the noise around 0"
+    return Patch(facecolor="white", edgecolor="0.55", hatch=_HATCH, linewidth=0, label=label)
+
+
+def _name_side(axis: object, side: Side, rotation: float = 0.0) -> None:
+    """Name the feature, and some of its groups."""
+    step = -(-len(side.labels) // _MOST_TICKS)
+    places = np.arange(0, len(side.labels), step)
+    names = [plain(shortened(side.labels[k], _LONGEST_LABEL_OF_CELLS)) for k in places]
+    axis.set_ticks(places, names, rotation=rotation)  # type: ignore[attr-defined]
+    axis.set_label_text(plain(shortened(side.name, 44)), fontsize=9)  # type: ignore[attr-defined]
+
 
 FUNCTION, RELEASED, ROWS = BLUE, ORANGE, "0.82"
 
@@ -66,7 +211,7 @@ class ModelShapes:
 
 def column_of(title: str, model: AdditiveModel, warning: str = "") -> ModelShapes:
     """Return the functions of a fitted or loaded model."""
-    from dprepro.additive.measure import measure_of
+    from dprepro.additive.describe import measure_of
     from dprepro.additive.shapes import shapes_of
 
     unit = shortened(measure_of(model), _LONGEST_NAME)
@@ -169,7 +314,7 @@ def draw_shapes(
     standard deviations of the noise of boosting, grey bars the density of the rows. Panels that
     show one feature, and all panels of one model, have the same vertical scale, so that sizes can
     be compared. `own_scale` gives each panel its own, so that forms can be seen. Pairs of features
-    are heat maps; see `dprepro.report.draw.heat`.
+    are heat maps; see `dprepro.report.draw.shapes`.
     """
     require_room(len(columns))
     if len(columns) == 1:

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-from dprepro.report.read.metrics import Metric
-from dprepro.text import shortened
+from dprepro.results.metrics import Metric
+from dprepro.runtime.text import shortened
 
 PHONE_WIDTH = 4.6
 """Inches of a figure that fits a phone, where text of 7.5 points can still be read."""

@@ -9,14 +9,12 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dprepro.errors import DpreproError
-from dprepro.report.draw.curves import Point
-from dprepro.report.draw.direct import End, name_ends, room_for
+from dprepro.report.draw.curves import End, Point, name_ends, room_for
 from dprepro.report.draw.style import Look, metric_label, open_frame, with_dashes
-from dprepro.report.levels import with_level
-from dprepro.report.read.metrics import Metric
-from dprepro.report.read.results import ResultCell, Results
-from dprepro.text import plain
+from dprepro.results.folder import ResultCell, Results
+from dprepro.results.metrics import Metric, with_level
+from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.text import plain
 
 _HEIGHT = 3.4  # of the axes, in inches
 _LOGARITHMIC_FROM = 8.0

@@ -1,4 +1,7 @@
-"""Lay cells out: rows epsilon, columns methods, a group of rows a dataset."""
+"""Lay cells out: rows epsilon, columns methods, a group of rows a dataset.
+
+Drawn figures, as a page places them.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from dprepro.published.document import Column, Document
-from dprepro.published.published import PublishedCell
-from dprepro.report.judge.answers import answer_or_other, choose
-from dprepro.report.judge.clash import Clash
-from dprepro.report.judge.verdicts import CellVerdict
-from dprepro.report.read.cell import is_shipped, shipped
-from dprepro.report.read.metrics import Metric
-from dprepro.report.read.results import ResultCell, Results
+from markupsafe import Markup
+
+from dprepro.judge.cell_matching import Clash, answer_or_other, choose
+from dprepro.judge.verdicts import CellVerdict
+from dprepro.papers.cells import PublishedCell
+from dprepro.papers.document import Column, Document
+from dprepro.results.cell import is_shipped, shipped
+from dprepro.results.folder import ResultCell, Results
+from dprepro.results.metrics import Metric
 
 # Where neither a document nor the metric sets the digits: so many significant ones.
 _SIGNIFICANT = 4
@@ -259,3 +263,24 @@ class View:
         means = [abs(cell.mean(name)) for cell in cells if cell.values]
         smallest = min((mean for mean in means if mean > 0), default=1.0)
         return max(0, _SIGNIFICANT - 1 - math.floor(math.log10(smallest)))
+
+
+@dataclass(frozen=True)
+class PageFigure:
+    """A figure with its caption, and what the filters go by."""
+
+    caption: str
+    svg: Markup
+    paper: str | None = None
+    dataset: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FigureGroup:
+    """Figures of one kind. `text` says how to read them, `notes` what is not among them."""
+
+    title: str
+    text: str
+    figures: tuple[PageFigure, ...]
+    notes: tuple[str, ...] = ()

@@ -1,20 +1,35 @@
-"""Every printed cell with its verdict, and every measured one that no document prints."""
+"""Every printed cell with its verdict, and every measured one that no document prints.
+
+Printed columns judged as wholes, and the settings that were chosen for them.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from dprepro.judge.check import CheckReport
+from dprepro.judge.held_out import Judgement
+from dprepro.judge.omnibus import ColumnVerdict
+from dprepro.judge.verdicts import CellVerdict, Verdict
+from dprepro.papers.cells import PublishedCell
+from dprepro.privacy.guarantee_status import NO_LEDGER
 from dprepro.privacy.units import whose_epsilon
-from dprepro.privacy.unverified import NO_LEDGER
-from dprepro.published.published import PublishedCell
-from dprepro.report.judge.verdicts import CellVerdict, Verdict
+from dprepro.report.layout.formatting import (
+    CHOSEN,
+    FIGURES,
+    FITTED,
+    choice_rows,
+    chosen_in_words,
+    number,
+    outcome_in_words,
+    p_in_words,
+    verdict_figures,
+)
 from dprepro.report.layout.view import Entry, Group, ResultTable
-from dprepro.report.layout.words import FIGURES, number, verdict_figures
-from dprepro.report.levels import level
 from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
-from dprepro.report.read.cell import TUNED_NOTE, ResultCell
-from dprepro.report.read.metrics import METRICS
+from dprepro.results.cell import TUNED_NOTE, ResultCell
+from dprepro.results.metrics import METRICS, level
 
 UNPRINTED = "not published"
 """Stands in the place of a verdict where there is nothing to compare with."""
@@ -124,3 +139,98 @@ def _measured(table: ResultTable, group: Group, entry: Entry, result: ResultCell
         *(Cell(text or "") for text in (table.paper, table.table, note)),
     )
     return Row(fields, table.paper, group.dataset, entry.label, UNPRINTED, result, metric)
+
+
+_HEADS_OF_COLUMNS = (
+    Head("Document"),
+    Head("Table"),
+    Head("Dataset"),
+    Head("Method"),
+    Head("Metric"),
+    Head("Cells", Kind.NUMBER, "judged cells: what the sum is, on average, if none differs"),
+    Head("Sum of squares", Kind.NUMBER, "of the normal scores of z"),
+    Head("p", Kind.NUMBER, "probability of so large a sum if no cell differs"),
+    Head("|z| > 3", Kind.NUMBER),
+    Head("Verdict"),
+    Head("Settings", Kind.PROSE, "whether they were chosen by looking at printed numbers"),
+)
+_HELD_OUT_HEADS = (
+    Head("Document"),
+    Head("Table"),
+    Head("Dataset"),
+    Head("Method"),
+    Head("Chosen on", Kind.PROSE, "other cells, or the column's own setting on other splits"),
+    Head("Sum of z²", Kind.NUMBER, "about the number of cells if the setting is the authors' own"),
+    Head("Cells", Kind.NUMBER),
+    Head("p", Kind.NUMBER, "probability of so large a sum if no cell differs"),
+    Head("Outcome"),
+)
+
+
+def column_sheet(report: CheckReport) -> Sheet:
+    """Return a row for each printed column, the most different first."""
+    ordered = sorted(report.columns, key=lambda column: column.omnibus.p_value)
+    rows = tuple(_row(column, report) for column in ordered)
+    return Sheet("columns", "Printed columns as wholes", _HEADS_OF_COLUMNS, rows)
+
+
+def held_out_sheet(judgements: Iterable[Judgement]) -> Sheet:
+    """Return a row for each column that judged a setting chosen without it, or on other splits."""
+    rows = tuple(map(_held_out, judgements))
+    title = "Settings judged where they were not chosen"
+    return Sheet("held-out", title, _HELD_OUT_HEADS, rows)
+
+
+def _held_out(found: Judgement) -> Row:
+    paper, _, dataset, method = found.place
+    chosen = f"Table {found.chosen_in}: {', '.join(found.chosen_on)}; of {found.candidates}"
+    fields = (
+        *map(Cell, found.place),
+        Cell(chosen, more=(found.setting,)) if found.chosen_on else Cell("other splits"),
+        Cell(f"{found.sum_of_squares:.1f}"),
+        Cell(f"{found.together.cells}"),
+        Cell(p_in_words(found.together.p_value), key=f"{found.together.p_value:.3g}"),
+        Cell(outcome_in_words(found), tone="different" if found.fails else ""),
+    )
+    return Row(fields, paper, dataset, method)
+
+
+def choice_sheet(report: CheckReport) -> Sheet:
+    """Return the verdicts of each document, on columns that were chosen and on the others apart."""
+    heads = (
+        Head("Document"),
+        Head("Settings", Kind.TEXT, "chosen by looking at printed numbers, or not"),
+        Head("Cells", Kind.NUMBER),
+        *(Head(verdict.value, Kind.NUMBER) for verdict in Verdict),
+    )
+    rows = [
+        Row((*map(Cell, (paper, settings, f"{sum(counts.values())}")),
+             *(Cell(f"{counts[verdict]}") for verdict in Verdict)), paper)
+        for paper, settings, counts in choice_rows(report)
+    ]  # fmt: skip
+    title = "Cells by whether their settings were chosen"
+    return Sheet("choices", title, heads, tuple(rows)).without_blank_columns("0")
+
+
+def _settings(column: ColumnVerdict, report: CheckReport) -> Cell:
+    choice = report.choices.get(column.place)
+    if choice is None:
+        return Cell("")
+    on = "; ".join(one.words for one in choice.selected_on)
+    more = (f"Chosen {chosen_in_words(column.place, report)}", f"Compared with: {on}")
+    return Cell(FITTED if column.place in report.fitted else CHOSEN, more=more)
+
+
+def _row(column: ColumnVerdict, report: CheckReport) -> Row:
+    found = column.omnibus
+    fields = (
+        *(Cell(text) for text in (column.paper, column.table, column.dataset, column.method)),
+        Cell(METRICS[column.metric].title),
+        Cell(f"{found.cells}"),
+        Cell(f"{found.sum_of_squares:.1f}"),
+        Cell(p_in_words(found.p_value), key=f"{found.p_value:.3g}"),
+        Cell(f"{found.far}"),
+        Cell(column.state.value, tone=tone(column.state.value)),
+        _settings(column, report),
+    )
+    return Row(fields, column.paper, column.dataset, column.method)

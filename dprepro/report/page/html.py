@@ -9,12 +9,12 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from dprepro.report.layout.words import Style, heading, legend, words
-from dprepro.report.levels import level
+from dprepro.report.layout.formatting import Style, heading, legend, words
 from dprepro.report.page.content import Page
 from dprepro.report.page.sheets import tone
 from dprepro.report.web.html import render_alone
-from dprepro.text import legible
+from dprepro.results.metrics import level
+from dprepro.runtime.text import legible
 
 _CODE = re.compile(r"`([^`]+)`")
 

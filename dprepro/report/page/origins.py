@@ -1,19 +1,146 @@
-"""Where the number of a cell comes from: splits, seed, config, machines, and how to repeat it."""
+"""Where the number of a cell comes from: splits, seed, config, machines, and how to repeat it.
+
+Where the journals come from: machines, versions, runs, and the time that it took.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dprepro.config import config_names
+from dprepro.experiment.config import config_names
 from dprepro.report.layout.view import ResultTable
-from dprepro.report.page.machines import machines_by_journal
-from dprepro.report.read.metrics import METRICS
-from dprepro.report.read.results import ResultCell
-from dprepro.report.read.runs import Run
+from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet
+from dprepro.results.folder import ResultCell
+from dprepro.results.metrics import METRICS
+from dprepro.results.runs import Run, Timing
+
+_RUN_HEADS = (
+    Head("Journal"),
+    Head("Began"),
+    Head("Version"),
+    Head("Commit"),
+    Head("Processes", Kind.NUMBER),
+    Head("Machine"),
+)
+_TIMING_HEADS = (
+    Head("Dataset"),
+    Head("Method"),
+    Head("Finished", Kind.NUMBER, "number of tasks: one split at one privacy level"),
+    Head("Failed", Kind.NUMBER),
+    Head("Skipped", Kind.NUMBER),
+    Head("Mean fit, s", Kind.NUMBER, "wall time"),
+    Head("Longest fit, s", Kind.NUMBER),
+    Head("All phases, min", Kind.NUMBER, "summed over the finished tasks"),
+)
+_MACHINE = ("cpu", "cores", "platform", "python")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine with its libraries. `facts` are pairs of a name and what it is there."""
+
+    name: str
+    facts: tuple[tuple[str, str], ...]
+
+
+def machines_of(runs: Iterable[Run]) -> list[Machine]:
+    """Return each machine with other hardware or other versions once, as M1, M2, ..."""
+    return list(_by_machine(runs).values())
+
+
+def machines_by_journal(runs: Iterable[Run]) -> dict[str, list[str]]:
+    """Return the names of the machines that each journal was written on."""
+    runs = list(runs)
+    machines = _by_machine(runs)
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        name = machines[_identity(run)].name
+        if name not in found.setdefault(run.journal, []):
+            found[run.journal].append(name)
+    return found
+
+
+def run_sheet(runs: Sequence[Run]) -> Sheet:
+    """Return the runs in the order of their journals, each with its machine's name."""
+    machines = _by_machine(runs)
+    rows = tuple(_run(run, machines[_identity(run)].name) for run in runs)
+    return Sheet("runs", "Runs that the journals hold", _RUN_HEADS, rows)
+
+
+def timing_sheet(timings: Iterable[Timing]) -> Sheet:
+    """Return how many tasks ended how, and the time that they took."""
+    rows = tuple(_timed(timing) for timing in timings)
+    return Sheet("times", "Tasks and wall time", _TIMING_HEADS, rows)
+
+
+def time_in_words(seconds: float) -> str:
+    """Return a duration in the unit that says something: ``"4.2 seconds"``, ``"31.5 hours"``."""
+    for size, unit in ((3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.1f} {unit}"
+    return f"{seconds:.1f} seconds"
+
+
+def _by_machine(runs: Iterable[Run]) -> dict[str, Machine]:
+    machines: dict[str, Machine] = {}
+    for run in runs:
+        name = f"M{len(machines) + 1}"
+        machines.setdefault(_identity(run), Machine(name, tuple(_facts(run.environment))))
+    return machines
+
+
+def _identity(run: Run) -> str:
+    return json.dumps(list(_facts(run.environment)))
+
+
+def _facts(environment: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    for name in _MACHINE:
+        if name in environment:
+            yield name, str(environment[name])
+    libraries = environment.get("libraries")
+    if isinstance(libraries, Mapping):
+        for name, version in libraries.items():
+            yield str(name), str(version)
+
+
+def _run(run: Run, machine: str) -> Row:
+    given = run.environment
+    journal = f"{run.journal}, taken from {run.taken_from}" if run.taken_from else run.journal
+    fields = (journal, _time(given), given.get("dprepro", ""), _commit(given))
+    cells = (*fields, given.get("jobs", ""), machine)
+    return Row(tuple(Cell(str(text)) for text in cells))
+
+
+def _time(environment: Mapping[str, Any]) -> str:
+    return str(environment.get("time", "")).replace("T", " ").replace("+00:00", " UTC")
+
+
+def _commit(environment: Mapping[str, Any]) -> str:
+    git = environment.get("git")
+    if not isinstance(git, Mapping):
+        return ""
+    return str(git.get("commit", ""))[:10] + (" with changes" if git.get("dirty") else "")
+
+
+def _timed(timing: Timing) -> Row:
+    fields = (
+        timing.dataset,
+        timing.method,
+        f"{timing.finished:,}",
+        f"{timing.failed or ''}",
+        f"{timing.skipped or ''}",
+        f"{timing.fit_mean:.3g}" if timing.finished else "",
+        f"{timing.fit_longest:.3g}" if timing.finished else "",
+        f"{timing.total / 60:.1f}",
+    )
+    cells = tuple(Cell(text) for text in fields)
+    return Row(cells, None, timing.dataset, timing.method)
+
 
 _DIGITS = 6
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from dprepro.report.read.cell import ResultCell
+from dprepro.results.cell import ResultCell
 
 
 class Kind(str, Enum):

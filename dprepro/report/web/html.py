@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from dprepro import __version__
-from dprepro.text import legible
+from dprepro.runtime.text import legible
 
 _BASE = "dprepro.report.web"
 

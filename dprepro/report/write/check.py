@@ -7,16 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from dprepro.privacy.unverified import NO_LEDGER
-from dprepro.published.hypotheses import load_hypotheses
-from dprepro.report.judge.check import CheckReport, Stale
-from dprepro.report.judge.claims import ClaimVerdict, Outcome
-from dprepro.report.judge.held_out import column_of
-from dprepro.report.judge.omnibus import ColumnVerdict
-from dprepro.report.judge.part import LeftOut
-from dprepro.report.judge.rerun import Again, RerunReport
-from dprepro.report.judge.verdicts import CellVerdict, Verdict
-from dprepro.report.layout.words import (
+from dprepro.judge.check import Again, CheckReport, LeftOut, RerunReport, Stale
+from dprepro.judge.claims import ClaimVerdict, Outcome
+from dprepro.judge.held_out import column_of
+from dprepro.judge.omnibus import ColumnVerdict
+from dprepro.judge.verdicts import CellVerdict, Verdict
+from dprepro.papers.hypotheses import load_hypotheses
+from dprepro.privacy.guarantee_status import NO_LEDGER
+from dprepro.report.layout.formatting import (
     FIGURES,
     causes_in_words,
     chosen_in_words,
@@ -26,14 +24,19 @@ from dprepro.report.layout.words import (
     unfinished_in_words,
     verdict_figures,
 )
-from dprepro.report.levels import level
-from dprepro.report.read.cell import TUNED_NOTE
-from dprepro.report.read.metrics import METRICS
-from dprepro.report.write.held_out import render_choices
+from dprepro.report.write.forensics import render_choices
 from dprepro.report.write.tables import STYLES
-from dprepro.stacked import StackedColumn
-from dprepro.terminal import Renderable, below, counted, indented, stacked_table
-from dprepro.text import shell
+from dprepro.results.cell import TUNED_NOTE
+from dprepro.results.metrics import METRICS, level
+from dprepro.runtime.terminal import (
+    Renderable,
+    StackedColumn,
+    below,
+    counted,
+    indented,
+    stacked_table,
+)
+from dprepro.runtime.text import shell
 
 # A note is a sentence: it is not read a word a line.
 _NOTE_WIDTH = 24

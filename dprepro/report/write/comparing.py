@@ -8,14 +8,11 @@ from typing import Any
 
 from rich.text import Text
 
-from dprepro.report.judge.comparing import AcrossDatasets, MethodComparison, Row
-from dprepro.report.judge.pairing import Pair
-from dprepro.report.levels import level
-from dprepro.report.read.metrics import Metric
-from dprepro.report.read.results import ResultCell
-from dprepro.stacked import StackedColumn
-from dprepro.terminal import Renderable, below, stacked_table
-from dprepro.text import csv_table, json_text
+from dprepro.judge.comparing import AcrossDatasets, MethodComparison, Pair, Row
+from dprepro.results.folder import ResultCell
+from dprepro.results.metrics import Metric, level
+from dprepro.runtime.terminal import Renderable, StackedColumn, below, stacked_table
+from dprepro.runtime.text import csv_table, json_text
 
 _NONE_SHOWN = "-"
 # What the interval of each kind of splits is about.

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dprepro.published.document import Document
-from dprepro.report.judge.answers import printed_places, stands_in
+from dprepro.judge.cell_matching import printed_places, stands_in
+from dprepro.papers.document import Document
 from dprepro.report.layout.view import splits_needed
-from dprepro.report.read.results import ResultCell, Results
+from dprepro.results.folder import ResultCell, Results
 
 # A folder of hundreds of configs still takes one screen: beyond so many only names are given, and
 # of fewer where there are many printed tables.
@@ -123,7 +123,7 @@ def _lines(index: Index, folder: Path, width: int, most: int) -> Iterator[str]:
     configs = _count(len(index.journals), "config")
     yield f"{folder}: {_count(index.cells, 'cell')}{in_part}, from {configs}"
     if not index.cells:
-        from dprepro.config import to_run  # it takes time, and most folders have results
+        from dprepro.experiment.config import to_run  # it takes time, and most folders have results
 
         yield ""
         yield from textwrap.wrap(

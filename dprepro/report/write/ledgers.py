@@ -1,26 +1,31 @@
-"""Ledgers as tables and as JSON."""
+"""Ledgers as tables and as JSON.
+
+Saved models as tables: their features, the bins of one, their scores.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.text import Text
 
-from dprepro.exact.sampler import SAMPLING_DISTANCE
+from dprepro.privacy.guarantee_status import AuthorsWord, Standing
+from dprepro.privacy.sampling.sampler import SAMPLING_DISTANCE
 from dprepro.privacy.sensitivity import REPLACE_ONE
-from dprepro.privacy.standing import AuthorsWord, Standing
 from dprepro.privacy.subsampling import moments_epsilon
 from dprepro.privacy.units import ROW, unit_in_words
-from dprepro.report.levels import level as heading_of
-from dprepro.terminal import BareTable, Renderable, below, indented
-from dprepro.text import visible
+from dprepro.results.metrics import level as heading_of
+from dprepro.runtime.terminal import BareTable, Renderable, below, indented
+from dprepro.runtime.text import visible
 
 if TYPE_CHECKING:
-    from dprepro.inspect.ledgers import PlannedLedger
+    from dprepro.additive.shapes import Shape
     from dprepro.privacy.ledger import Ledger
+    from dprepro.release.ledgers import PlannedLedger
 
 Words = Callable[[str, str], AuthorsWord | None]
 """What audits say of a method and its code."""
@@ -300,3 +305,48 @@ def _why_not(ledger: Ledger) -> str:
 
 def _number(epsilon: float) -> str:
     return f"{epsilon:.4g}" if math.isfinite(epsilon) else "inf"
+
+
+_FIGURES = ("bins", "lowest", "highest", "noise (median)", "edited")
+
+
+def model_overview(
+    shapes: Sequence[Shape], title: str, intercept: float, edits: Iterable[str]
+) -> Renderable:
+    """Return a table of the features, the intercept, and the edits in their order."""
+    table = BareTable(["feature"], _FIGURES, title)
+    for shape in shapes:
+        table.add_row(
+            shape.name,
+            str(shape.values.size),
+            f"{shape.values.min():.4g}",
+            f"{shape.values.max():.4g}",
+            "" if shape.noise is None else f"{np.median(shape.noise):.3g}",
+            "yes" if shape.is_edited else "",
+        )
+    lines = [f"  {number}. {edit}" for number, edit in enumerate(edits, start=1)]
+    return below(table, f"Intercept: {intercept:.4g}", "Edits:" if lines else "Edits: none", *lines)
+
+
+def bins(shape: Shape) -> Renderable:
+    """Return a table of the bins of one feature: value, released value, noise, rows."""
+    table = BareTable(["bin"], ["value", "released", "noise (sd)", "rows"], shape.name)
+    for b, label in enumerate(shape.labels):
+        moved = shape.values[b] != shape.released[b]
+        table.add_row(
+            label,
+            f"{shape.values[b]:.4g}",
+            f"{shape.released[b]:.4g}" if moved else "",
+            "" if shape.noise is None else f"{shape.noise[b]:.3g}",
+            f"{shape.counts[b]:.0f}",
+        )
+    return table
+
+
+def scores(found: Mapping[str, Mapping[str, float]]) -> Renderable:
+    """Return a table of metrics, a row for each model."""
+    names = list(next(iter(found.values())))
+    table = BareTable([""], names)
+    for title, metrics in found.items():
+        table.add_row(title, *(f"{metrics[name]:.5g}" for name in names))
+    return table

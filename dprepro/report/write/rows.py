@@ -7,18 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from dprepro.report.judge.check import CheckReport
-from dprepro.report.judge.claims import ClaimVerdict
-from dprepro.report.judge.held_out import Place, column_of
-from dprepro.report.judge.omnibus import Omnibus
-from dprepro.report.judge.recorded import COLUMNS, in_text
-from dprepro.report.judge.rerun import Again, RerunReport
-from dprepro.report.judge.verdicts import CellVerdict
+from dprepro.judge.check import Again, CheckReport, RerunReport
+from dprepro.judge.claims import ClaimVerdict
+from dprepro.judge.held_out import Place, column_of
+from dprepro.judge.omnibus import Omnibus
+from dprepro.judge.snapshot import COLUMNS, in_text
+from dprepro.judge.verdicts import CellVerdict
+from dprepro.report.layout.formatting import Style, choice_rows
 from dprepro.report.layout.view import Entry, Group, ResultTable
-from dprepro.report.layout.words import Style, choice_rows
-from dprepro.report.read.results import ResultCell
-from dprepro.report.write.held_out import json_held_out
-from dprepro.text import csv_table, json_text
+from dprepro.report.write.forensics import json_held_out
+from dprepro.results.folder import ResultCell
+from dprepro.runtime.text import csv_table, json_text
 
 FlatRow = dict[str, Any]
 _COLUMN = ("paper", "table", "dataset", "method")

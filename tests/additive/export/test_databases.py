@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from dprepro.additive.export import predictor
 from dprepro.additive.export.sql import to_sql
 from dprepro.additive.file import LoadedClassifier, model_to_json
-from dprepro.errors import DpreproError
-from dprepro.inspect.predicting import NewRows, Wanted, predictions
+from dprepro.release.predicting import NewRows, Wanted, predictions
+from dprepro.runtime.errors import DpreproError
 from tests.additive import small
 from tests.additive.export.databases import Database, Duckdb, Sqlite, postgresql
 

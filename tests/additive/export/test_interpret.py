@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dprepro.additive.editing import set_value
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 from tests.additive import small
 
 glassbox = pytest.importorskip("interpret.glassbox")

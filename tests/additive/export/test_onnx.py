@@ -13,7 +13,7 @@ import pytest
 from dprepro.additive.export.onnx import free_prefix, save_onnx, to_onnx
 from dprepro.additive.model import AdditiveModel
 from dprepro.data.card_parts import MISSING_TEXTS
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 from tests.additive import small
 
 

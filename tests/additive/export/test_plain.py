@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dprepro.additive.export.plain import NumericTerm, free_name, plain, refuse_unwritable
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 from tests.additive import small
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from dprepro.additive.export import predictor
-from dprepro.additive.export.python import to_python
+from dprepro.additive.export.plain import to_python
 from tests.additive import small
 
 NASTY = '"""' + 3 * "'" + "\\\n#{}\u2028"

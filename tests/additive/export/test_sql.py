@@ -13,7 +13,7 @@ import pytest
 
 from dprepro.additive.export.sql import to_sql
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel
-from dprepro.errors import DpreproError
+from dprepro.runtime.errors import DpreproError
 from tests.additive import small
 
 Answer = Callable[[str, pd.DataFrame, str], pd.DataFrame]

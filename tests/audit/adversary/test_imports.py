@@ -72,7 +72,7 @@ def strangers(path, name):
 def test_an_adversary_uses_numpy_and_what_is_asked_and_told_alone(method):
     module = importlib.import_module(f"dprepro.audit.cases.{method}")
     # A code is what a query of DP-EBM+ consists of.
-    part = {"dprepro.ebm_plus.queries.Code"} if method == "ebm_plus" else set()
+    part = {"dprepro.methods.dp_ebm_plus.queries.Code"} if method == "ebm_plus" else set()
     assert strangers(Path(module.__file__), ADVERSARIES[method]) == part
 
 
@@ -85,15 +85,18 @@ def test_evidence_is_numpy_alone():
 def test_code_of_a_method_is_found_behind_a_helper_and_a_constant(tmp_path):
     path = tmp_path / "sly.py"
     path.write_text(
-        "from dprepro.ebm.losses import Loss\nfrom dprepro.ebm.queries import LeafSums\n"
+        "from dprepro.methods.dp_ebm.losses import Loss\n"
+        "from dprepro.methods.dp_ebm.queries import LeafSums\n"
         "_KIND = Loss\ndef _helper():\n    return _KIND, LeafSums\n"
         "def answers():\n    return _helper()\n"
     )
-    assert strangers(path, "answers") == {"dprepro.ebm.losses.Loss"}
+    assert strangers(path, "answers") == {"dprepro.methods.dp_ebm.losses.Loss"}
 
 
 def test_an_import_in_a_function_is_found(tmp_path):
     path = tmp_path / "sly.py"
-    path.write_text("def answers():\n    from dprepro.ebm import kernel\n    return kernel\n")
+    path.write_text(
+        "def answers():\n    from dprepro.methods.dp_ebm import kernel\n    return kernel\n"
+    )
     with pytest.raises(AssertionError, match="an import in a function"):
         strangers(path, "answers")

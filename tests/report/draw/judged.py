@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from dprepro.report.judge.verdicts import Verdict
+from dprepro.judge.verdicts import Verdict
 
 
 def judged(

@@ -4,12 +4,12 @@ from dataclasses import replace
 import pytest
 
 from dprepro.data import PRIVATE_PREFIX
-from dprepro.errors import DpreproError
-from dprepro.published.document import Column, load_documents
+from dprepro.papers.document import Column, load_documents
 from dprepro.report.draw.curves import Curve, Panel, Point, build_panels
 from dprepro.report.layout.tables import Entry, Group, ResultTable, build_tables
-from dprepro.report.read.metrics import METRICS
-from dprepro.report.read.results import Results
+from dprepro.results.folder import Results
+from dprepro.results.metrics import METRICS
+from dprepro.runtime.errors import DpreproError
 from tests.report.journals import cell, spread
 
 PAPER = load_documents()["dp-ebm-2021"]

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 from scipy.optimize import minimize
 
-from dprepro.report.draw.direct import End, length_of, name_ends, room_for, spread
+from dprepro.report.draw.curves import End, length_of, name_ends, room_for, spread
 from dprepro.report.draw.style import looks
 
 LOOK = looks(["dpboost"])["dpboost"]

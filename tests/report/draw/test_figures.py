@@ -8,8 +8,7 @@ import pytest
 from matplotlib.image import imread
 from matplotlib.text import Text
 
-from dprepro.report.draw.curves import Curve, Panel, Point
-from dprepro.report.draw.direct import spread
+from dprepro.report.draw.curves import Curve, Panel, Point, spread, zoom_of
 from dprepro.report.draw.figures import (
     _tick_names,
     draw_curves,
@@ -18,8 +17,7 @@ from dprepro.report.draw.figures import (
     write_figures,
 )
 from dprepro.report.draw.style import PHONE_WIDTH
-from dprepro.report.draw.zoom import zoom_of
-from dprepro.report.read.metrics import METRICS
+from dprepro.results.metrics import METRICS
 
 INF = math.inf
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0, INF)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dprepro.inspect.pictured import Explained, Explanations
+from dprepro.release.plot_data import Explained, Explanations
 from dprepro.report.draw.filters import draw_filters
 
 

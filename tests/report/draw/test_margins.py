@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from dprepro.inspect.pictured import BoostingRuns
-from dprepro.report.draw.margins import draw_margins
+from dprepro.release.plot_data import BoostingRuns
+from dprepro.report.draw.filters import draw_margins
 
 
 def test_every_round_and_every_row_is_drawn():

@@ -9,13 +9,14 @@ from matplotlib.figure import Figure
 
 from dprepro.additive.file import save_model
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.ebm import DPEBMClassifier, EBMClassifier
-from dprepro.errors import DpreproError
+from dprepro.judge.check import check_documents
+from dprepro.methods.dp_ebm.ebm import EBMClassifier
+from dprepro.methods.dp_ebm.estimator import DPEBMClassifier
 from dprepro.report.draw import page_figures
 from dprepro.report.draw.page_figures import MODELS, figure_groups
-from dprepro.report.judge.check import check_documents
-from dprepro.report.read.metrics import margins
-from dprepro.report.read.results import Results
+from dprepro.results.folder import Results
+from dprepro.results.metrics import margins
+from dprepro.runtime.errors import DpreproError
 
 NUMBER, LETTER = NumericFeature("x & y", 0, 1), CategoricalFeature("c", ("a", "b"))
 
@@ -118,14 +119,14 @@ def test_a_file_that_is_no_model_is_named(tmp_path):
 def test_without_models_nothing_that_trains_is_loaded(tmp_path):
     code = (
         "import sys; from pathlib import Path; from dprepro.report.draw.page_figures import *;"
-        "from dprepro.report.judge.check import CheckReport;"
+        "from dprepro.judge.check import CheckReport;"
         f"print(figure_groups([], Path({str(tmp_path)!r}), CheckReport([], {{}})));"
         "print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     groups, modules = done.stdout.splitlines()
     assert groups == "[]"
-    assert not {"sklearn", "numba", "dprepro.ebm"} & set(modules.split())
+    assert not {"sklearn", "numba", "dprepro.methods.dp_ebm"} & set(modules.split())
 
 
 def test_the_overview_is_drawn_where_a_cell_was_judged(monkeypatch):

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dprepro.published.document import load_documents
-from dprepro.report.draw import quantiles
-from dprepro.report.draw.quantiles import draw_quantiles, far_cells
-from dprepro.report.judge.check import check_documents
-from dprepro.report.judge.verdicts import Verdict
-from dprepro.report.read.metrics import margins
-from dprepro.report.read.results import Results
+from dprepro.judge.check import check_documents
+from dprepro.judge.verdicts import Verdict
+from dprepro.papers.document import load_documents
+from dprepro.report.draw import overview
+from dprepro.report.draw.overview import draw_quantiles, far_cells
+from dprepro.results.folder import Results
+from dprepro.results.metrics import margins
 from tests.report.draw.judged import judged, score_of
 from tests.report.journals import cell, spread
 
@@ -38,7 +38,7 @@ DIFFERENT = {4.0, -9.0}
 @pytest.fixture
 def report(monkeypatch):
     """A report of seven judged cells, two of them different, and of two that do not count."""
-    monkeypatch.setattr(quantiles, "normal_score", score_of)
+    monkeypatch.setattr(overview, "normal_score", score_of)
     cells = [judged(score, is_different=score in DIFFERENT) for score in SCORES]
     cells.append(judged(50.0, is_different=False, is_final=False))
     cells.append(judged(60.0, is_different=False, compared=False))

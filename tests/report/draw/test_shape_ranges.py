@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dprepro.report.draw.shape_ranges import equally_wide, has_room, heights, in_range, variation
+from dprepro.report.draw.shapes import equally_wide, has_room, heights, in_range, variation
 from tests.report.draw.test_shapes import AGE, WORK
 
 

@@ -8,7 +8,6 @@ import pytest
 from matplotlib.figure import Figure
 
 from dprepro.additive.shapes import Shape, Side
-from dprepro.errors import DpreproError
 from dprepro.report.draw import shapes
 from dprepro.report.draw.shapes import (
     MOST_FEATURES,
@@ -19,6 +18,7 @@ from dprepro.report.draw.shapes import (
     select_features,
     write_shapes,
 )
+from dprepro.runtime.errors import DpreproError
 
 AGE = Shape(
     name="age",

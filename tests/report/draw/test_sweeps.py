@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from dprepro.errors import DpreproError
 from dprepro.report.draw.sweeps import build_sweeps, draw_sweeps
-from dprepro.report.read.metrics import METRICS
-from dprepro.report.read.results import Results
+from dprepro.results.folder import Results
+from dprepro.results.metrics import METRICS
+from dprepro.runtime.errors import DpreproError
 from tests.report.journals import cell
 
 ACCURACY = METRICS["accuracy"]

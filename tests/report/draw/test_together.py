@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from dprepro.report.draw.files import contents
-from dprepro.report.draw.together import put_together
+from dprepro.report.draw.svg import put_together
 
 SVG = "{http://www.w3.org/2000/svg}"
 COLOURS = ["#ff0000", "#00ff00", "#0000ff", "#ffff00"]

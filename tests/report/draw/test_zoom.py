@@ -4,9 +4,8 @@ import math
 
 import pytest
 
-from dprepro.report.draw.curves import Curve, Panel, Point
-from dprepro.report.draw.zoom import zoom_of
-from dprepro.report.read.metrics import METRICS
+from dprepro.report.draw.curves import Curve, Panel, Point, zoom_of
+from dprepro.results.metrics import METRICS
 
 
 def curve(title, *means, published=(), epsilons=(0.5, 1.0, 2.0, 4.0)):

@@ -4,11 +4,11 @@ from dataclasses import replace
 import pytest
 
 from dprepro.data import PRIVATE_PREFIX, SYNTHETIC_PREFIX
-from dprepro.errors import DpreproError
-from dprepro.published.document import load_documents
-from dprepro.report.judge.verdicts import Verdict
+from dprepro.judge.verdicts import Verdict
+from dprepro.papers.document import load_documents
 from dprepro.report.layout.tables import build_tables
-from dprepro.report.read.results import ResultCell, Results
+from dprepro.results.folder import ResultCell, Results
+from dprepro.runtime.errors import DpreproError
 from tests.report.journals import cell, spread, task
 
 DOCUMENTS = list(load_documents().values())

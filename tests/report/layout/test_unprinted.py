@@ -1,8 +1,8 @@
 import math
 from dataclasses import replace
 
-from dprepro.report.layout.unprinted import unprinted_tables
-from dprepro.report.read.results import ResultCell
+from dprepro.report.layout.tables import unprinted_tables
+from dprepro.results.folder import ResultCell
 from tests.report.journals import task
 from tests.report.layout.test_tables import ADULT, measured, only_table, own, tables
 

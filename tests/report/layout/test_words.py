@@ -4,15 +4,14 @@ from dataclasses import replace
 import pytest
 
 from dprepro.data import PRIVATE_PREFIX
-from dprepro.privacy.unverified import NO_LEDGER
-from dprepro.published.published import PublishedCell
-from dprepro.report.judge.check import CheckReport
-from dprepro.report.judge.clash import Clash
-from dprepro.report.judge.power import LimitedBy, Undecided
-from dprepro.report.judge.statistics import Comparison
-from dprepro.report.judge.verdicts import CellVerdict, Verdict
-from dprepro.report.layout.view import Entry, Group
-from dprepro.report.layout.words import (
+from dprepro.judge.cell_matching import Clash
+from dprepro.judge.check import CheckReport
+from dprepro.judge.power import LimitedBy, Undecided
+from dprepro.judge.statistics import Comparison
+from dprepro.judge.verdicts import CellVerdict, Verdict
+from dprepro.papers.cells import PublishedCell
+from dprepro.privacy.guarantee_status import NO_LEDGER
+from dprepro.report.layout.formatting import (
     FIGURES,
     causes_in_words,
     heading,
@@ -25,8 +24,9 @@ from dprepro.report.layout.words import (
     verdict_figures,
     words,
 )
-from dprepro.report.levels import level
-from dprepro.report.write.paper_tables import markdown_tables
+from dprepro.report.layout.view import Entry, Group
+from dprepro.report.write.tables import markdown_tables
+from dprepro.results.metrics import level
 from tests.report.samples import COMPARE, PLAIN, SPENT, measured, tables
 
 PRINTED = PublishedCell("p", "2", "adult", "m", 1.0, "auc", 0.88, 0.014, decimals=2, std_decimals=3)

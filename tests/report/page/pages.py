@@ -100,7 +100,7 @@ def whole(page: str) -> str:
 
 
 def content_of(page: str) -> dict[str, Any]:
-    """Return what is packed in a page; see `dprepro.report.page.packed`."""
+    """Return what is packed in a page; see `dprepro.report.page.content`."""
     packed = page.split('<template id="packed">')[1].split("</template>")[0]
     return json.loads(gzip.decompress(base64.b64decode(packed)))
 

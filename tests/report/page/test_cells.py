@@ -2,12 +2,12 @@
 
 import pytest
 
-from dprepro.published.document import load_documents
-from dprepro.report.judge.check import check_documents
+from dprepro.judge.check import check_documents
+from dprepro.papers.document import load_documents
 from dprepro.report.layout.tables import build_tables
 from dprepro.report.page.cells import UNPRINTED, cell_sheet, level_cell
-from dprepro.report.read.metrics import margins
-from dprepro.report.read.results import read_results
+from dprepro.results.folder import read_results
+from dprepro.results.metrics import margins
 from tests.report.page.pages import journals
 
 

@@ -6,27 +6,27 @@ from dataclasses import replace
 
 import pytest
 
-from dprepro.published.document import Protocol, load_documents
-from dprepro.published.published import load_published
+from dprepro.judge.check import check_documents
+from dprepro.judge.claims import Outcome
+from dprepro.judge.deviations import Deviation
+from dprepro.judge.held_out import Judgement
+from dprepro.judge.omnibus import Omnibus
+from dprepro.judge.verdicts import Verdict
+from dprepro.papers.cells import load_published
+from dprepro.papers.document import Protocol, load_documents
 from dprepro.report.draw.page_figures import figure_groups
-from dprepro.report.judge.check import check_documents
-from dprepro.report.judge.claims import Outcome
-from dprepro.report.judge.deviations import Deviation
-from dprepro.report.judge.held_out import Judgement
-from dprepro.report.judge.omnibus import Omnibus
-from dprepro.report.judge.verdicts import Verdict
 from dprepro.report.layout.tables import build_tables
 from dprepro.report.page.cells import UNPRINTED
 from dprepro.report.page.cells import _note as note_of
 from dprepro.report.page.content import Sources, build_page, protocol_in_words
-from dprepro.report.page.deviations import reasons_of
+from dprepro.report.page.evidence import reasons_of
 from dprepro.report.page.html import render_page
-from dprepro.report.page.machines import time_in_words
-from dprepro.report.read.audits import read_audits
-from dprepro.report.read.cell import ResultCell
-from dprepro.report.read.metrics import margins
-from dprepro.report.read.results import read_results
-from dprepro.report.read.runs import Run, runs_of
+from dprepro.report.page.origins import time_in_words
+from dprepro.results.audits import read_audits
+from dprepro.results.cell import ResultCell
+from dprepro.results.folder import read_results
+from dprepro.results.metrics import margins
+from dprepro.results.runs import Run, runs_of
 from tests.experiment.test_record import TASK
 from tests.report.claims import ROUNDED
 from tests.report.journals import records, write

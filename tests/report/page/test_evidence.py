@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from dprepro.privacy.standing import AuditVerdict
+from dprepro.privacy.guarantee_status import AuditVerdict
 from dprepro.report.page.evidence import audit_sheet, ledger_sheet
-from dprepro.report.read.audits import Audit
-from dprepro.report.read.runs import Level, Spending
+from dprepro.results.audits import Audit
+from dprepro.results.runs import Level, Spending
 
 SPENDING = Spending(
     "adult", "dp-llm", "zero-out", 1e-5, (Level(1.0, 1.0, 2.0),), (), (), is_seeded=False

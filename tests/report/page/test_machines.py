@@ -2,8 +2,8 @@
 
 import pytest
 
-from dprepro.report.page.machines import run_sheet, time_in_words, timing_sheet
-from dprepro.report.read.runs import Run, Timing
+from dprepro.report.page.origins import run_sheet, time_in_words, timing_sheet
+from dprepro.results.runs import Run, Timing
 from tests.report.page.pages import ENVIRONMENT
 
 

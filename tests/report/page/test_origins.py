@@ -8,11 +8,11 @@ import pytest
 
 from dprepro.report.layout.tables import build_tables
 from dprepro.report.page.cells import cell_sheet
+from dprepro.report.page.content import pack
 from dprepro.report.page.origins import Origins, origins_of, round_off, row_numbers
-from dprepro.report.page.packed import pack
 from dprepro.report.page.sheets import Cell, Head, Row, Sheet
-from dprepro.report.read.results import read_results
-from dprepro.report.read.runs import Run
+from dprepro.results.folder import read_results
+from dprepro.results.runs import Run
 from tests.report.journals import cell
 from tests.report.page.pages import ENVIRONMENT, content_of, journals
 

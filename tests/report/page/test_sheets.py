@@ -1,6 +1,6 @@
 import math
 
-from dprepro.report.judge.verdicts import Verdict
+from dprepro.judge.verdicts import Verdict
 from dprepro.report.page.cells import level_cell, verdict_cell
 from dprepro.report.page.sheets import Cell, Head, Row, Sheet, tone
 

@@ -18,7 +18,7 @@ from selenium.webdriver.support.ui import Select
 from dprepro.additive import editing
 from dprepro.additive.file import file_text, load_model, model_from_json
 from dprepro.estimators.contract import ledger_of
-from dprepro.report.shown.content import model_page
+from dprepro.report.model_page.content import model_page
 from tests.report.accessible import violations
 from tests.report.browsing import errors, show, visible
 from tests.report.shown.models import N_AGES, categorical, model, paired, regression, values

@@ -9,9 +9,9 @@ import pytest
 from dprepro.additive.editing import set_value
 from dprepro.additive.file import file_text, model_from_json, model_to_json, save_model
 from dprepro.additive.shapes import importance, shapes_of
-from dprepro.errors import DpreproError
-from dprepro.report.shown.content import content_of, embedded, model_page, with_holes
+from dprepro.report.model_page.content import content_of, embedded, model_page, with_holes
 from dprepro.report.write.ledgers import verdict
+from dprepro.runtime.errors import DpreproError
 from tests.report.shown.models import model, paired, regression, values
 
 HOSTILE = (

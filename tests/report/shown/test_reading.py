@@ -3,7 +3,7 @@
 import pytest
 
 from dprepro.additive.file import model_from_json
-from dprepro.report.shown.content import model_page
+from dprepro.report.model_page.content import model_page
 from tests.report.browsing import show
 from tests.report.shown.models import categorical, values
 

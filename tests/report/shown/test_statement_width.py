@@ -1,7 +1,7 @@
 """The statement of a release on a telephone and on paper."""
 
 from dprepro.release.rendering import as_html
-from dprepro.release.stating import state
+from dprepro.release.statement import state
 from tests.release.models import model, publisher
 from tests.report.browsing import show
 

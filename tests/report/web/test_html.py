@@ -5,7 +5,7 @@ import hashlib
 import re
 from importlib import resources
 
-from dprepro.report.shown.content import SCRIPTS, model_page
+from dprepro.report.model_page.content import SCRIPTS, model_page
 from tests.report.shown.models import model
 
 
@@ -28,5 +28,5 @@ def test_styles_are_those_of_all_pages_then_its_own():
 
 
 def test_every_script_of_the_folder_is_in_the_page():
-    folder = resources.files("dprepro.report.shown").joinpath("template")
+    folder = resources.files("dprepro.report.model_page").joinpath("template")
     assert {entry.name for entry in folder.iterdir() if entry.name.endswith(".js")} == {*SCRIPTS}

@@ -4,21 +4,20 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from dprepro.published.document import load_documents
-from dprepro.report.judge.check import CheckReport, check_documents
-from dprepro.report.judge.deviations import Deviation
-from dprepro.report.judge.held_out import Judgement
-from dprepro.report.judge.omnibus import ColumnState, ColumnVerdict, Omnibus
-from dprepro.report.judge.rerun import Again, compare_records
-from dprepro.report.judge.verdicts import CellVerdict, Verdict
-from dprepro.report.read.metrics import margins
-from dprepro.report.read.results import Results
+from dprepro.judge.check import Again, CheckReport, check_documents, compare_records
+from dprepro.judge.deviations import Deviation
+from dprepro.judge.held_out import Judgement
+from dprepro.judge.omnibus import ColumnState, ColumnVerdict, Omnibus
+from dprepro.judge.verdicts import CellVerdict, Verdict
+from dprepro.papers.document import load_documents
 from dprepro.report.write.check import (
     render_again,
     render_cells,
     render_check,
     render_rerun,
 )
+from dprepro.results.folder import Results
+from dprepro.results.metrics import margins
 from tests.report.journals import cell, records, spread
 
 PAPER = load_documents()["dp-ebm-2021"]

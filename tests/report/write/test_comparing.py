@@ -12,8 +12,7 @@ import pytest
 from rich.console import Console
 
 from dprepro.data import PRIVATE_PREFIX, SYNTHETIC_PREFIX
-from dprepro.report.judge.comparing import compare_methods
-from dprepro.report.read.results import read_results
+from dprepro.judge.comparing import compare_methods
 from dprepro.report.write.comparing import (
     comparison_notes,
     comparison_rows,
@@ -22,6 +21,7 @@ from dprepro.report.write.comparing import (
     render_comparison,
     split_rows,
 )
+from dprepro.results.folder import read_results
 from tests.report.journals import records, write
 
 A, B = "dp-ebm-plus", "dp-ebm-gdp"

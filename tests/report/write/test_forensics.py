@@ -8,9 +8,9 @@ import math
 import pytest
 from rich.console import Console
 
-from dprepro.published.hypotheses import Hypothesis, Question
-from dprepro.published.published import PublishedCell
-from dprepro.report.judge.forensics import Column, Distance, Trial
+from dprepro.judge.forensics import Column, Distance, Trial
+from dprepro.papers.cells import PublishedCell
+from dprepro.papers.hypotheses import Hypothesis, Question
 from dprepro.report.write.forensics import json_columns, markdown_columns, render_columns
 
 NEAR = Hypothesis(label="near [a]", says="a setting")

@@ -8,9 +8,9 @@ import json
 import pytest
 from rich.console import Console
 
-from dprepro.report.judge.held_out import Judgement
-from dprepro.report.judge.omnibus import Omnibus
-from dprepro.report.write.held_out import json_held_out, markdown_held_out, render_held_out
+from dprepro.judge.held_out import Judgement
+from dprepro.judge.omnibus import Omnibus
+from dprepro.report.write.forensics import json_held_out, markdown_held_out, render_held_out
 
 FAILS = Judgement(
     ("paper", "3", "pol", "m"), "setting [a]", 7, "2", ("adult", "telco"), None, 12.34,

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.published.document import load_documents, select_documents
+from dprepro.papers.document import load_documents, select_documents
 from dprepro.report.layout.tables import build_tables
-from dprepro.report.read.plans import JournalPlan
-from dprepro.report.read.results import Results
 from dprepro.report.write.index import build_index, render_index
+from dprepro.results.folder import Results
+from dprepro.results.plans import JournalPlan
 from tests.report.journals import cell
 
 DOCUMENTS = list(load_documents().values())

@@ -5,12 +5,12 @@ import re
 import pytest
 from pylatexenc.latexwalker import LatexWalkerParseError
 
-from dprepro.published.document import load_documents
+from dprepro.papers.document import load_documents
+from dprepro.report.layout.formatting import Style
 from dprepro.report.layout.tables import build_tables
-from dprepro.report.layout.words import Style
-from dprepro.report.read.results import ResultCell, Results
-from dprepro.report.write.paper_tables import latex_tables
-from dprepro.text import latex as escaped
+from dprepro.report.write.tables import latex_tables
+from dprepro.results.folder import ResultCell, Results
+from dprepro.runtime.text import latex as escaped
 from tests.report import latex
 from tests.report.journals import SPLITS, cell, spread, task
 from tests.report.samples import COMPARE, PLAIN, measured

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from dprepro.inspect.ledgers import PlannedLedger
-from dprepro.privacy.unverified import UNVERIFIED
+from dprepro.privacy.guarantee_status import UNVERIFIED
+from dprepro.release.ledgers import PlannedLedger
 from dprepro.report.write.ledgers import (
     detail,
     ledger_in_full,

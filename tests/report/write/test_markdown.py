@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from dprepro.report.write.paper_tables import markdown_tables
+from dprepro.report.write.tables import markdown_tables
 from tests.report.samples import COMPARE, PLAIN, measured, tables
 
 

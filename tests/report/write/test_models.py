@@ -2,7 +2,7 @@ import numpy as np
 from rich.console import Console
 
 from dprepro.additive.shapes import Shape
-from dprepro.report.write.models import bins, model_overview, scores
+from dprepro.report.write.ledgers import bins, model_overview, scores
 
 SHAPE = Shape(
     name="age [years]",

@@ -21,19 +21,18 @@ from matplotlib.figure import Figure
 from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
 from rich.cells import cell_len
 
+from dprepro.cli.cite import entry
 from dprepro.privacy.ledger import Ledger
-from dprepro.references import entry
 from dprepro.release.codebook import Codebook, Entry
 from dprepro.release.columns import read_columns
 from dprepro.release.new_card import new_card, scalar
-from dprepro.report.layout.words import Style
+from dprepro.report.layout.formatting import Style
 from dprepro.report.write.ledgers import ledger_in_full
-from dprepro.report.write.paper_tables import latex_tables, markdown_tables
 from dprepro.report.write.rows import csv_tables, json_tables
-from dprepro.report.write.tables import rich_tables
-from dprepro.terminal import BareTable, PlainConsole, aligned_list, below
-from dprepro.text import csv_table, json_text, latex, markdown, plain, shell
-from dprepro.yaml_source import read_yaml
+from dprepro.report.write.tables import latex_tables, markdown_tables, rich_tables
+from dprepro.runtime.terminal import BareTable, PlainConsole, aligned_list, below
+from dprepro.runtime.text import csv_table, json_text, latex, markdown, plain, shell
+from dprepro.runtime.yaml_files import read_yaml
 from tests.report import latex as reading
 from tests.report.samples import measured, tables
 

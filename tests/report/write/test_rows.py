@@ -5,13 +5,10 @@ import math
 import pandas as pd
 import pytest
 
-from dprepro.published.document import load_documents
-from dprepro.report.judge.check import check_documents
-from dprepro.report.judge.recorded import COLUMNS
-from dprepro.report.judge.rerun import Again, compare_records
+from dprepro.judge.check import Again, check_documents, compare_records
+from dprepro.judge.snapshot import COLUMNS
+from dprepro.papers.document import load_documents
 from dprepro.report.layout.tables import build_tables
-from dprepro.report.read.metrics import margins
-from dprepro.report.read.results import Results
 from dprepro.report.write.rows import (
     again_json,
     check_json,
@@ -22,6 +19,8 @@ from dprepro.report.write.rows import (
     table_rows,
     verdict_row,
 )
+from dprepro.results.folder import Results
+from dprepro.results.metrics import margins
 from tests.report.journals import cell, records, spread
 from tests.report.samples import COMPARE, PLAIN, tables
 

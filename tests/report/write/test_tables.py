@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from dprepro.report.judge.verdicts import Verdict
-from dprepro.report.read.results import ResultCell
+from dprepro.judge.verdicts import Verdict
 from dprepro.report.write.tables import rich_tables
+from dprepro.results.folder import ResultCell
 from tests.report.journals import task
 from tests.report.samples import CELLS, COMPARE, PLAIN, SPENT, measured, tables
 

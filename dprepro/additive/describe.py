@@ -1,0 +1,67 @@
+"""What a model predicts, and what the noise bands of its functions mean, in words.
+
+What the noise band of a shape function is, and what it is not, in words for whoever reads it.
+
+What a model predicts, and what its functions are measured in, in words.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dprepro.additive.model import AdditiveModel
+from dprepro.estimators.contract import classes_of, ledger_of
+
+if TYPE_CHECKING:
+    from dprepro.additive.model import AdditiveModel
+
+FEW_ROWS = "rows are few for the noise"
+"""What a ledger says of a fit that took its way for few rows; see `dp_ebm_plus.low_signal`."""
+
+_BAND = (
+    "A band is two standard deviations of the noise alone, by the formula of the method. It is not "
+    "the range in which the effect in the data lies."
+)
+_SHRUNK = (
+    "Where noise is large compared with the rows, a function is drawn towards 0, and no band "
+    "contains that: a function near 0 does not show that its feature has no effect."
+)
+_GUESSED = (
+    "When this model was fitted, rows were few for the noise. Its functions are drawn towards 0, "
+    "and end far short of the effects in the data: a function near 0 does not show that its "
+    "feature has no effect. A band is two standard deviations of the error to expect. How wide it "
+    "is rests on guesses of how large effects may be and where rows lie, weighed by the releases."
+)
+_FAR = "Read no single function of this model as the size of an effect."
+
+
+def bands_in_words(model: AdditiveModel) -> list[str]:
+    """Return sentences about what the bands of a model hold; none if its noise is not known.
+
+    They are others if the model's ledger says `FEW_ROWS`, since its bands are.
+    """
+    if model.shape_noise_ is None:
+        return []
+    return [_GUESSED, _FAR] if had_few_rows(model) else [_BAND, _SHRUNK]
+
+
+def had_few_rows(model: AdditiveModel) -> bool:
+    """Return whether the model's ledger says that rows were few for the noise."""
+    ledger = ledger_of(model)
+    return ledger is not None and any(FEW_ROWS in entry.releases for entry in ledger.entries)
+
+
+def measure_of(model: AdditiveModel) -> str:
+    """Return what the sum of the functions is measured in, e.g. ``log odds of >50K``."""
+    if classes_of(model) is not None:
+        return f"log odds of {outcome_of(model)}"
+    unit = model.measured_in_.get(model.target_name_ or "")
+    return outcome_of(model) + (f" ({unit})" if unit else "")
+
+
+def outcome_of(model: AdditiveModel) -> str:
+    """Return what is predicted: the second class, or the target."""
+    classes = classes_of(model)
+    if classes is None:
+        return model.target_name_ or "the target"
+    return model.labels_[1] if model.labels_ is not None else f"class {classes[1]}"

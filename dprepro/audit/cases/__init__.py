@@ -1,1 +1,0 @@
-"""One file a method: the pairs of tables that are audited, and the adversary who is told all."""

@@ -1,0 +1,169 @@
+"""Deviations from the printed numbers: a reviewed list with reasons, or with what was tried."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from dprepro.judge.claims import load_claims
+from dprepro.papers.cells import FOLDER, files_of, load_published
+from dprepro.papers.schema import Names, Numbers, Selector, Strict
+from dprepro.runtime.errors import DpreproError, nearest
+from dprepro.runtime.files import builtin, checkout
+from dprepro.runtime.yaml_files import read_model
+
+
+class Evidence(Strict):
+    """A place where what a reason says can be looked up; one of the first three keys is given.
+
+    Attributes
+    ----------
+    results
+        A built-in config, whose recorded results are meant.
+    test
+        ``tests/FILE.py::NAME`` or ``tests/FILE.py``.
+    file
+        A page, a benchmark or the output of one, by its path in the repository.
+    shows
+        What to look for there, or to compare.
+    """
+
+    results: str | None = None
+    test: str | None = None
+    file: str | None = None
+    shows: str = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> Evidence:
+        if sum(place is not None for place in (self.results, self.test, self.file)) != 1:
+            raise ValueError("give one of `results`, `test` and `file`, and `shows`")
+        return self
+
+    def __str__(self) -> str:
+        place = f"results of {self.results}" if self.results else self.test or self.file
+        return f"{place} ({self.shows})"
+
+    def require(self, path: Path, where: str) -> None:
+        """Raise DpreproError unless the place exists; `path` is the file of the entry.
+
+        Tests and files are looked for in the checkout, and beside a file of the user's own. A wheel
+        has those of our entries no more.
+        """
+        if self.results is not None:
+            configs, results = builtin("configs"), builtin("results")
+            known = {path.stem for path in results.glob("*.parquet")}
+            if not (configs / f"{self.results}.yaml").is_file() or self.results not in known:
+                raise DpreproError(
+                    f"{path}: {where}: evidence: no recorded results of a built-in config "
+                    f"{self.results!r}{nearest(self.results, sorted(known)) or '.'} "
+                    "Allowed: configs with a journal in results/"
+                )
+            return
+        place, folders = str(self.test or self.file), [checkout()]
+        if FOLDER not in path.parents:
+            folders.append(path.parent)
+        elif folders == [None]:
+            return
+        file, _, name = place.partition("::")
+        texts = [(f / file).read_text("utf8") for f in folders if f and (f / file).is_file()]
+        if not any(not name or f"def {name}(" in text for text in texts):
+            raise DpreproError(
+                f"{path}: {where}: evidence: there is no {place!r}. Allowed: a path in the "
+                "repository or beside this file, and for a test also ::NAME"
+            )
+
+
+class Reviewed(Strict):
+    """What was found out about a deviation.
+
+    `cause` is left out where `reason` explains it, and "unknown" where none was found;
+    `reason` then says what was tried. `evidence` says where both can be looked up.
+    """
+
+    reason: str = Field(min_length=1)
+    cause: Literal["unknown"] | None = None
+    evidence: list[Evidence] = Field(min_length=1)
+
+    @property
+    def told(self) -> str:
+        """The reason, and where its evidence lies."""
+        return f"{self.reason} Evidence: {'; '.join(map(str, self.evidence))}."
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the cause was looked for and not found."""
+        return self.cause == "unknown"
+
+
+class Deviation(Selector, Reviewed):
+    """Cells that are known to differ from print, and why.
+
+    `expected` is their verdict. Of an inconclusive cell other evidence shows the difference: a
+    known difference of settings, or a sharper test. Tables, datasets, methods and epsilons must all
+    be named, so that an entry explains no more than its reviewer saw. `metrics` is for tables that
+    print several.
+    """
+
+    paper: str
+    tables: Names
+    datasets: Names
+    methods: Names
+    epsilons: Numbers
+    expected: Literal["better", "worse", "inconclusive"]
+
+
+class ClaimDeviation(Reviewed):
+    """A claim that is known not to hold, and why."""
+
+    paper: str
+    claim: str
+
+
+class _File(Strict):
+    deviations: list[Deviation] = Field(default_factory=list)
+    claims: list[ClaimDeviation] = Field(default_factory=list)
+
+
+def load_deviations(path: Path | None = None) -> list[Deviation]:
+    """Return the explained deviations of all papers, or those of a user's file, in file order.
+
+    Raises
+    ------
+    DpreproError
+        If the file is malformed, or an entry names something that is not printed, or evidence that
+        does not exist.
+    """
+    found = []
+    for file in files_of("deviations.yaml", path):
+        for number, entry in enumerate(read_model(file, _File).deviations, start=1):
+            where = f"deviation {number}"
+            entry.require_printed(load_published(entry.paper), f"{file}: {where}")
+            for evidence in entry.evidence:
+                evidence.require(file, where)
+            found.append(entry)
+    return found
+
+
+def load_claim_deviations(path: Path | None = None) -> list[ClaimDeviation]:
+    """Return the explained claims that do not hold, of all papers or of a user's file.
+
+    Raises
+    ------
+    DpreproError
+        If the file is malformed, or an entry names a claim or evidence that does not exist.
+    """
+    found = []
+    for file in files_of("deviations.yaml", path):
+        for number, entry in enumerate(read_model(file, _File).claims, start=1):
+            names = [claim.name for claim in load_claims().get(entry.paper, [])]
+            if entry.claim not in names:
+                raise DpreproError(
+                    f"{file}: claim {number}: {entry.paper} has no claim {entry.claim!r}"
+                    f"{nearest(entry.claim, names) or '.'} Allowed: {', '.join(names) or 'none'}"
+                )
+            for evidence in entry.evidence:
+                evidence.require(file, f"claim {number}")
+            found.append(entry)
+    return found

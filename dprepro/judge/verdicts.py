@@ -1,0 +1,294 @@
+"""A verdict on every printed cell, from the results, the document and the margins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from dprepro.judge.cell_matching import Clash, answer, following
+from dprepro.judge.power import Undecided, splits_needed
+from dprepro.judge.statistics import LEVEL, Comparison, Sample, compare, shares
+from dprepro.papers.cells import PublishedCell
+from dprepro.papers.document import Document
+from dprepro.results.folder import ResultCell, Results
+from dprepro.results.metrics import METRICS, Margin, find_metric
+
+
+class Verdict(str, Enum):
+    """How a measured cell compares with the printed one.
+
+    EQUIVALENT: shown to lie within the margin, whether or not a difference is detected. BETTER,
+    WORSE: a difference is detected, and it may be larger. INCONCLUSIVE: neither is shown.
+    """
+
+    EQUIVALENT = "equivalent"
+    BETTER = "better"
+    WORSE = "worse"
+    INCONCLUSIVE = "inconclusive"
+    INCOMPLETE = "incomplete"
+    NOT_RUN = "not run"
+    IMPOSSIBLE = "impossible"
+
+    @property
+    def is_deviation(self) -> bool:
+        """Whether the verdict is *different*: it needs an explanation."""
+        return self in (Verdict.BETTER, Verdict.WORSE)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it rests on a mean over all the splits that a verdict takes."""
+        return self in (Verdict.EQUIVALENT, Verdict.INCONCLUSIVE) or self.is_deviation
+
+    @property
+    def symbol(self) -> str:
+        """One character for narrow tables."""
+        return {
+            Verdict.EQUIVALENT: "≈",
+            Verdict.BETTER: "↑",
+            Verdict.WORSE: "↓",
+            Verdict.INCONCLUSIVE: "?",
+            Verdict.INCOMPLETE: "…",
+            Verdict.NOT_RUN: "·",
+            Verdict.IMPOSSIBLE: "×",
+        }[self]
+
+
+@dataclass(frozen=True)
+class CellVerdict:
+    """The verdict on one printed cell.
+
+    Attributes
+    ----------
+    result
+        What was measured, or None.
+    margin
+        Largest difference that counts as equivalent, in units of the metric; None if not measured.
+    comparison
+        Difference (measured minus published), z, interval and tests; None where neither side
+        has a standard deviation.
+    published_splits
+        How many splits the printed mean stands for: 1 for a single run, or one draw of noise.
+    note
+        Why the verdict is not final: missing splits, several results, or the reason why the cell is
+        impossible. Or "3 of 10 splits" where fewer splits are judged than were printed, and
+        "25 printed, 400 of ours" where more are.
+    explanation
+        The reviewed reason of a deviation, or None.
+    is_unknown
+        Whether this reason says that the cause was looked for and not found.
+    undecided
+        What would decide an inconclusive cell; None for all others.
+    """
+
+    published: PublishedCell
+    verdict: Verdict
+    result: ResultCell | None = None
+    margin: float | None = None
+    comparison: Comparison | None = None
+    published_splits: int = 1
+    note: str = ""
+    explanation: str | None = None
+    is_unknown: bool = False
+    undecided: Undecided | None = None
+
+    @property
+    def measured(self) -> float | None:
+        """The measured mean, or None."""
+        metric = self.published.metric
+        if self.result is None or not self.result.splits(metric):
+            return None
+        return self.result.mean(metric)
+
+    @property
+    def difference(self) -> float | None:
+        """Measured minus published mean, or None."""
+        return None if self.measured is None else self.measured - self.published.mean
+
+    @property
+    def remark(self) -> str:
+        """The note, and what would decide an inconclusive cell; empty where there is neither."""
+        return "; ".join(filter(None, (self.note, str(self.undecided or ""))))
+
+    @property
+    def is_unexplained(self) -> bool:
+        """Whether this is a deviation without a reviewed reason."""
+        return self.verdict.is_deviation and self.explanation is None
+
+
+def judge_cells(
+    document: Document,
+    results: Results,
+    margins: Mapping[str, Margin],
+    cells: Iterable[PublishedCell] | None = None,
+    min_splits: int | None = None,
+) -> list[CellVerdict]:
+    """Return a verdict on each printed cell of `document`, in printed order.
+
+    A cell is equivalent if both one-sided tests at 5 % put it within its margin. Else it is
+    different if its test of no difference rejects at the `cell_level` of the document, and
+    inconclusive if not. Which other cells were run does not matter.
+
+    Parameters
+    ----------
+    margins
+        By metric; see `dprepro.results.metrics.margins`.
+    cells
+        Only these printed cells; default all of the document's.
+    min_splits
+        Judge from this many splits on; default those that the document's protocol is judged on,
+        all unless it says so. Fewer make the verdict "incomplete", and so do several results
+        with different settings that answer to one cell.
+    """
+    wanted = document.cells() if cells is None else cells
+    level = cell_level(document)
+    return [_judge(cell, document, results, margins, min_splits, level) for cell in wanted]
+
+
+def cell_level(document: Document) -> float:
+    """Return the level of the test of one cell: 5 %/m (Bonferroni).
+
+    m is the number of printed cells that can be run. If nothing differs, 95 % of documents have no
+    cell that is called different, whatever the correlation of their cells.
+    """
+    cells = sum(document.why_impossible(cell) is None for cell in document.cells())
+    return shared_level(cells)
+
+
+def shared_level(tests: float) -> float:
+    """Return the level of each of `tests` tests that have 5 % together."""
+    return LEVEL / max(tests, 1.0)
+
+
+def _judge(
+    cell: PublishedCell,
+    document: Document,
+    results: Results,
+    margins: Mapping[str, Margin],
+    min_splits: int | None,
+    level: float,
+) -> CellVerdict:
+    protocol = document.protocol_of(cell.table, cell.dataset)
+    needed = min_splits or protocol.needed
+    reason = document.why_impossible(cell)
+    blank = CellVerdict(
+        cell, Verdict.NOT_RUN, published_splits=printed_sample(cell, document).splits
+    )
+    if reason is not None:
+        return replace(blank, verdict=Verdict.IMPOSSIBLE, note=reason)
+    result = answer(cell, document, results)
+    if isinstance(result, Clash):
+        return replace(blank, verdict=Verdict.INCOMPLETE, note=str(result))
+    if result is None:
+        return replace(blank, note=_why_none(cell, document, results))
+    if not result.splits(cell.metric):
+        if result.failed:
+            note = shortfall(result, cell, needed)
+            return replace(blank, verdict=Verdict.INCOMPLETE, result=result, note=note)
+        return replace(blank, result=result, note="; ".join(result.messages))
+    margin = margins[find_metric(cell.metric).name].width(cell)
+    return _look(cell, result.more.get(document.paper, result), document, margin, needed, level)
+
+
+def _why_none(cell: PublishedCell, document: Document, results: Results) -> str:
+    """Say why none of the results at a printed cell answers to it; empty where there are none."""
+    if following(cell, document, results):
+        return f"results without {find_metric(cell.metric).title}"
+    candidates = results.all(cell.dataset, cell.method, cell.epsilon)
+    if any(result.task.is_synthetic for result in candidates):
+        return "results of synthetic data"
+    return "results of another delta, evaluation or document" if candidates else ""
+
+
+def _look(
+    cell: PublishedCell,
+    result: ResultCell,
+    document: Document,
+    margin: float,
+    needed: int,
+    level: float,
+) -> CellVerdict:
+    """Return the first verdict that is final at one of the looks, else the last; see `shares`."""
+    if not result.looks:
+        return _compare(cell, result, document, margin, needed, level)
+    note = shortfall(result.first(result.looks[0]), cell, result.looks[0])
+    found = CellVerdict(cell, Verdict.INCOMPLETE, result, margin, note=note)
+    for look, share in zip(result.looks, shares(result.looks), strict=True):
+        part = result.first(look)
+        if not part.is_complete(cell.metric, look):
+            break  # its run goes on
+        found = _compare(cell, part, document, margin, look, level, share)
+        if look > found.published_splits:
+            found = replace(found, note=f"{found.published_splits} printed, {look} of ours")
+        if found.verdict is not Verdict.INCONCLUSIVE:
+            break
+    return found
+
+
+def _compare(
+    cell: PublishedCell,
+    result: ResultCell,
+    document: Document,
+    margin: float,
+    needed: int,
+    level: float,
+    share: float = 1.0,
+) -> CellVerdict:
+    protocol = document.protocol_of(cell.table, cell.dataset)
+    published = printed_sample(cell, document)
+    ours = Sample(
+        result.mean(cell.metric), result.sd(cell.metric), result.splits(cell.metric),
+        overlap=protocol.overlap,
+    )  # fmt: skip
+    comparison = compare(ours, published, margin, share)
+    found = CellVerdict(cell, Verdict.INCOMPLETE, result, margin, comparison, published.splits)
+    if not result.is_complete(cell.metric, needed):
+        return replace(found, note=shortfall(result, cell, needed))
+    if comparison is None:
+        return replace(found, note="one split on either side: no spread is known")
+    is_part = protocol.judged_on and result.splits(cell.metric) < protocol.splits
+    note = shortfall(result, cell, protocol.splits) if is_part else ""
+    verdict = verdict_of(comparison, level, cell.metric)
+    is_open = verdict is Verdict.INCONCLUSIVE
+    undecided = splits_needed(ours, published, margin, level, share) if is_open else None
+    return replace(found, verdict=verdict, note=note, undecided=undecided)
+
+
+def printed_sample(cell: PublishedCell, document: Document) -> Sample:
+    """Return a printed mean with what is known of its spread.
+
+    A figure without a standard deviation is taken for a single run. So is a mean over repeats that
+    share one draw of noise, or one split: their spread does not hold that of what they share, so it
+    is the least that the spread can be.
+    """
+    protocol = document.protocol_of(cell.table, cell.dataset)
+    spread = document.spread_of(cell)
+    is_single = spread is None or document.is_one_draw(cell)
+    return Sample(
+        cell.mean,
+        None if is_single else spread,
+        1 if is_single else protocol.splits,
+        cell.half_unit,
+        protocol.overlap,
+        sd_half_unit=cell.sd_half_unit,
+        least_sd=(spread or 0.0) if is_single else 0.0,
+    )
+
+
+def verdict_of(comparison: Comparison, level: float, metric: str) -> Verdict:
+    """Return equivalent, better, worse or inconclusive.
+
+    `level` is that of the test of no difference.
+    """
+    if comparison.is_equivalent:
+        return Verdict.EQUIVALENT
+    if not comparison.is_different(level):
+        return Verdict.INCONCLUSIVE
+    is_better = (comparison.difference > 0) == METRICS[metric].higher_is_better
+    return Verdict.BETTER if is_better else Verdict.WORSE
+
+
+def shortfall(result: ResultCell, cell: PublishedCell, needed: int) -> str:
+    """Say how many splits are there and how many failed: ``"22 of 25 splits, 3 failed"``."""
+    failed = f", {result.failed} failed" if result.failed else ""
+    return f"{result.splits(cell.metric)} of {needed} splits{failed}"

@@ -1,0 +1,25 @@
+"""AdaSSP: linear regression from noisy second moments."""
+
+from __future__ import annotations
+
+from dprepro.methods.registry import REPEATS_PRODUCTS, Guarantee, Made, private
+from dprepro.privacy.sensitivity import ADD_REMOVE
+from dprepro.privacy.units import Division
+
+AUDITS = "dprepro.methods.ada_ssp.audit"
+METHODS = [
+    private(
+        name="ada-ssp",
+        title="AdaSSP",
+        tasks=frozenset({"regression"}),
+        guarantee=Guarantee.APPROXIMATE,
+        adjacency=ADD_REMOVE,
+        assumes=("public: bounds, categories, target range",),
+        reference="Wang 2018, Algorithm 2, with one release and the eigenvalue of the noisy X'X",
+        cite=("wang2018",),
+        build=Made("dprepro.methods.ada_ssp.estimator:AdaSSPRegressor"),
+        divides=Division.GAUSSIAN,
+        repeats_within=REPEATS_PRODUCTS,
+        defaults={"knots": 2, "strength": 0.3},
+    )
+]

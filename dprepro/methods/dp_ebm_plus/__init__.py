@@ -1,0 +1,31 @@
+"""DP-EBM+, our own: see `dprepro.methods.dp_ebm_plus.estimator`."""
+
+from __future__ import annotations
+
+from dprepro.methods.registry import Guarantee, Made, private
+from dprepro.privacy.sensitivity import ADD_REMOVE
+from dprepro.privacy.units import Division
+
+AUDITS = "dprepro.methods.dp_ebm_plus.audit"
+METHODS = [
+    private(
+        name="dp-ebm-plus",
+        version=21,
+        title="DPEBM+",
+        tasks=frozenset({"binary", "regression"}),
+        guarantee=Guarantee.APPROXIMATE,
+        adjacency=ADD_REMOVE,
+        assumes=(
+            "public: bounds, categories, target range or labels; an observed domain is refused",
+        ),
+        cite=("dprepro",),
+        reference="ours, from no paper: functions from averaged, smoothed, noisy sums of residuals",
+        build=Made(
+            "dprepro.methods.dp_ebm_plus.estimator:DPEBMPlusClassifier",
+            "dprepro.methods.dp_ebm_plus.estimator:DPEBMPlusRegressor",
+        ),
+        divides=Division.GAUSSIAN,
+        takes_tables=True,
+        defaults={"n_epochs": None, "pairs": 0, "monotone": None, "observed": False},
+    )
+]

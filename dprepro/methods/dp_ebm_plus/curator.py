@@ -1,0 +1,383 @@
+"""The curator of DP-EBM+: the one object of a fit that holds rows, codes, targets and scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dprepro.additive.bins import Pair
+from dprepro.additive.describe import FEW_ROWS
+from dprepro.data.domain import Domain
+from dprepro.estimators.inputs import FitRows, Rows
+from dprepro.methods.dp_ebm_plus.clipping import MAGNITUDES
+from dprepro.methods.dp_ebm_plus.grid import GROUP, exact_answers, fine_cells
+from dprepro.methods.dp_ebm_plus.kernel import (
+    BITS,
+    UNIT,
+    magnitude_counts,
+    move_scores,
+    residual_sums,
+)
+from dprepro.methods.dp_ebm_plus.loss import Loss
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.methods.dp_ebm_plus.queries import (
+    COUNT_WEIGHT,
+    FACTORS,
+    INTERCEPT,
+    CodedResiduals,
+    Histogram,
+    Magnitudes,
+    Merge,
+    Move,
+    Moves,
+    PairResiduals,
+    Residuals,
+    Start,
+    Totals,
+    totals_sensitivity,
+)
+from dprepro.methods.dp_ebm_plus.strategy import coded_sums
+from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.curator_base import Curator, GaussianUses
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.private import Private
+from dprepro.privacy.query import BudgetError, Instruction, Query, Release, SensitivityError, Whole
+from dprepro.privacy.sensitivity import (
+    ADD_REMOVE,
+    histogram_sensitivity,
+    leaf_sum_sensitivity,
+)
+from dprepro.rows.backends import ArrayHolder, ChunkHolder
+from dprepro.rows.cluster import ClusterHolder
+from dprepro.rows.collection import CollectionRows
+from dprepro.rows.partition import (
+    Columns,
+    MemoryColumns,
+    Partition,
+    SortedRows,
+    count_rows,
+    sort_columns,
+)
+from dprepro.runtime.threads import ALONE, Threads
+
+_OF_PAIRS = (
+    "Some passes may also release, for each cell of some pairs of features, the sum of that "
+    "difference and either the sum of p (1 - p) or the number of rows"
+)
+
+
+@dataclass(frozen=True)
+class Sorting:
+    """How rows become whole numbers: cells a value lies in, and targets; of public things alone.
+
+    Attributes
+    ----------
+    domain, loss
+        They say which cells a value lies in, and what a row's target is.
+    """
+
+    domain: Domain
+    loss: Loss
+
+    def __call__(self, rows: Rows) -> SortedRows:
+        """Return the rows' numbers.
+
+        Raises
+        ------
+        ValueError
+            On values that the domain rules out.
+        """
+        cells, counts = sort_columns(rows.frame, self.domain.features, fine_cells)
+        return SortedRows(self.loss.targets(rows.targets, self.domain), cells, counts)
+
+
+class ExactAnswers(Partition):
+    """What queries come to without noise: for a curator, and for whoever knows the rows himself.
+
+    Parameters
+    ----------
+    columns, counts, moves
+        See `Partition`.
+    sorting
+        What sorted the rows.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        counts: Sequence[np.ndarray],
+        moves: list[Instruction],
+        sorting: Sorting,
+    ) -> None:
+        super().__init__(columns, counts, moves)
+        self._loss = sorting.loss
+        self._features = sorting.domain.features
+        self._bins = {INTERCEPT: 1}
+
+    @classmethod
+    def of(cls, rows: Rows, domain: Domain, loss: Loss) -> ExactAnswers:
+        """Return those of rows in memory. Raises as `Sorting`."""
+        sorting = Sorting(domain, loss)
+        return cls.over(sorting(rows), sorting)
+
+    @classmethod
+    def over(cls, found: SortedRows, sorting: Sorting) -> ExactAnswers:
+        """Return those of sorted rows, which stay as they are: nothing is asked or told yet."""
+        return cls(MemoryColumns(found.targets, dict(found.cells)), found.counts, [], sorting)
+
+    def answer(self, query: Query) -> Whole:
+        """Return the exact answer: private."""
+        answers: dict[type[Query], Callable[[Any], Whole]] = {
+            Totals: self._totals,
+            Histogram: self._histogram,
+            Magnitudes: self._magnitudes,
+            Residuals: self._residuals,
+            CodedResiduals: self._coded_residuals,
+            PairResiduals: self._pair_residuals,
+        }
+        return answers[type(query)](query)
+
+    def _totals(self, query: Totals) -> Whole:
+        centred = self._loss.centred(self._columns.targets)
+        sums, power = [centred.size], centred
+        for degree in range(query.powers):
+            if degree:
+                power = np.sign(power * centred) * (np.abs(power * centred) >> BITS)
+            sums.append(int(power.sum()))
+        sums = [factor * value for factor, value in zip(FACTORS[: len(sums)], sums, strict=True)]
+        self._columns.let_go()
+        return Whole(np.array(sums), np.array([1.0, *[UNIT] * query.powers]))
+
+    def _histogram(self, query: Histogram) -> Whole:
+        k = query.feature
+        return exact_answers(self._features[k], self._counts[k])
+
+    def _magnitudes(self, _: Magnitudes) -> Whole:
+        columns = self._columns
+        with self._up_to_date(Move) as move:
+            counts = magnitude_counts(
+                columns.scores, columns.targets, *self._change(move), MAGNITUDES
+            )
+        return Whole(counts)
+
+    def _residuals(self, query: Residuals) -> Whole:
+        columns = self._columns
+        with self._up_to_date(Move) as move:
+            sums = residual_sums(
+                columns.scores, columns.targets, *self._change(move), self._codes(query.feature),
+                self._bins[query.feature], math.floor(query.bound / UNIT), False,
+            )  # fmt: skip
+        return Whole(sums[0], UNIT)
+
+    def _coded_residuals(self, query: CodedResiduals) -> Whole:
+        columns = self._columns
+        for code in query.codes:
+            if code.n_bins != self._bins[code.feature]:
+                raise SensitivityError(
+                    f"a code of {code.n_bins} bins for feature {code.feature}, which has "
+                    f"{self._bins[code.feature]}"
+                )
+        with self._up_to_date(Moves) as moves:
+            changes = {} if moves is None else {move.feature: move.change for move in moves.moves}
+            return coded_sums(
+                columns.scores, columns.targets, self._codes, query, changes, self._loss.is_logistic
+            )
+
+    def _pair_residuals(self, query: PairResiduals) -> Whole:
+        columns, cells = self._columns, self._codes(query.pair)
+        with self._up_to_date(Move) as move:
+            sums = residual_sums(
+                columns.scores, columns.targets, *self._change(move), cells,
+                query.pair.n_cells, math.floor(query.bound / UNIT), self._loss.is_logistic,
+            )  # fmt: skip
+        if not self._loss.is_logistic:
+            weight = math.floor(COUNT_WEIGHT * query.bound / UNIT)
+            sums[1] = weight * count_rows(cells, query.pair.n_cells)
+        return Whole(sums, UNIT)
+
+    def merge(self, instruction: Merge) -> None:
+        """Give every row the bin of its cell."""
+        if not 0 < instruction.bin_of_cell.max() + 1 <= instruction.n_bins:
+            raise SensitivityError(
+                f"cells have bins up to {instruction.bin_of_cell.max()}, but {instruction.n_bins} "
+                "bins are told"
+            )
+        self._bins[instruction.feature] = instruction.n_bins
+        super().merge(instruction)
+
+    def _move(self, instruction: Start | Move | Moves) -> None:
+        scores = self._columns.scores
+        if isinstance(instruction, Start):
+            scores[:] = instruction.score
+        elif isinstance(instruction, Moves):
+            for move in instruction.moves:
+                self._move(move)
+        else:
+            move_scores(scores, *self._change(instruction))
+
+    def _change(self, move: Move | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the bins in the function that moves, and by what they move."""
+        if move is None:
+            return self._codes(INTERCEPT), np.zeros(1, np.int32)
+        return self._codes(move.feature), move.change
+
+    def _codes(self, feature: int | Pair) -> np.ndarray:
+        if isinstance(feature, Pair):
+            # Made anew, too: what is stored is the bins of single features.
+            return feature.cells_of(self._codes(feature.first), self._codes(feature.second))
+        if feature != INTERCEPT:
+            return self._columns.codes[feature]
+        # Made anew: kept for every chunk it would be a byte for each row.
+        return np.zeros(self._columns.targets.size, np.uint8)
+
+
+class PlusCurator(Curator):
+    """Answers the queries of a fit, each with the noise that its phase is given.
+
+    Parameters
+    ----------
+    rows
+        As `read_training_rows` returns them.
+    domain, loss
+        See `ExactAnswers`.
+    ledger, seed
+        See `Curator`.
+    threads
+        They share the rows.
+
+    Raises
+    ------
+    ValueError
+        On values that the domain rules out.
+    """
+
+    relations = frozenset({ADD_REMOVE})
+
+    def __init__(
+        self,
+        rows: Private[FitRows],
+        domain: Domain,
+        loss: Loss,
+        ledger: Ledger,
+        seed: int | None,
+        threads: Threads = ALONE,
+    ) -> None:
+        super().__init__(ledger, seed, domain.observed)
+        if loss is not LOGISTIC and loss is not SQUARED:
+            raise SensitivityError(
+                f"{type(loss).__name__} would see the rows: only LOGISTIC and SQUARED may"
+            )
+        self._loss = loss
+        self._exact = Private(self._hold(rows.open(), domain, threads))
+        self._uses: dict[type[Query], GaussianUses] = {}
+
+    def _hold(
+        self, rows: FitRows, domain: Domain, threads: Threads
+    ) -> ArrayHolder[ExactAnswers] | ChunkHolder[ExactAnswers] | ClusterHolder:
+        if isinstance(rows, Rows):
+            return ArrayHolder(
+                lambda part: ExactAnswers.of(rows.part(part), domain, self._loss),
+                len(rows),
+                threads,
+            )
+        sorting = Sorting(domain, self._loss)
+        make = partial(ExactAnswers, sorting=sorting)
+        if isinstance(rows, CollectionRows):
+            return ClusterHolder(rows, sorting, make)
+        holder = ChunkHolder.of(rows, sorting, make, threads)
+        self._go_on_with(holder.answers)
+        return holder
+
+    def open_totals(self, mu: float, budget: PrivacyBudget) -> None:
+        """Enter one `Totals` query in the ledger; it is mu-GDP."""
+        powers = self._loss.powers
+        self._uses[Totals] = self._gaussian(
+            releases="the number of rows, and the sum of the target, counted from -1/2 (first "
+            "label or lower bound) to 1/2"
+            + ("; also four times the sum of its squares" if powers > 1 else ""),
+            noise_multiplier=1 / mu,
+            sensitivity=totals_sensitivity(powers),
+            uses=1,
+            budget=budget,
+        )
+
+    def open_histograms(
+        self, mu: float, n_features: int, budget: PrivacyBudget, is_coarse: bool = False
+    ) -> None:
+        """Enter a `Histogram` query of every feature in the ledger; together they are mu-GDP.
+
+        `is_coarse` says which way the released totals decided for: the ledger names it.
+        """
+        few = f". They get little of the budget, as {FEW_ROWS}, by what the totals say"
+        self._uses[Histogram] = self._gaussian(
+            releases="for each feature, the number of rows in each category or narrow interval; "
+            f"for numeric features also in each group of {GROUP} neighbouring intervals, and both "
+            "numbers divided by the square root of 2, but not that of missing values"
+            + (few if is_coarse else ""),
+            noise_multiplier=math.sqrt(n_features) / mu,
+            sensitivity=histogram_sensitivity(ADD_REMOVE),
+            uses=n_features,
+            budget=budget,
+        )
+
+    def open_epochs(
+        self,
+        mu: float,
+        n_epochs: int,
+        budget: PrivacyBudget,
+        *,
+        has_pairs: bool = False,
+    ) -> float:
+        """Enter the epochs in the ledger; together they are mu-GDP.
+
+        They take `CodedResiduals`, for numbers `Residuals` and `Magnitudes`, too.
+
+        Return the noise of an epoch as a whole: the standard deviation for sensitivity 1, share 1.
+        With `has_pairs`, `PairResiduals` may be asked in them, too.
+        """
+        multiplier = math.sqrt(n_epochs) / mu
+        epochs = self._gaussian(
+            releases=f"in each pass over the features: {self._loss.released}. "
+            + (f"{_OF_PAIRS}. " if has_pairs else "")
+            + "A difference is limited before it is added. All these sums are scaled so that one "
+            "row moves them by at most 1 together",
+            noise_multiplier=multiplier,
+            sensitivity=leaf_sum_sensitivity(ADD_REMOVE, 1.0),
+            uses=n_epochs,
+            budget=budget,
+        )
+        asked: list[type[Query]] = [CodedResiduals]
+        asked += [] if self._loss.is_logistic else [Residuals, Magnitudes]
+        asked += [PairResiduals] if has_pairs else []
+        self._uses |= dict.fromkeys(asked, epochs)
+        return multiplier
+
+    def answer(self, query: Query) -> Release:
+        """Answer a query of a phase that is open.
+
+        Raises
+        ------
+        BudgetError
+            If its phase is not open, or has no uses left.
+        SensitivityError
+            If it takes the parts of rows for those of another loss.
+        """
+        if isinstance(query, PairResiduals) and query.loss is not self._loss:
+            raise SensitivityError(
+                f"the query is for {type(query.loss).__name__}, but the curator sums the parts of "
+                f"{type(self._loss).__name__}: ask with the loss that the curator was made with"
+            )
+        if type(query) not in self._uses:
+            raise BudgetError(f"no mechanism for {type(query).__name__} is in the ledger: open one")
+        return self._answer(self._uses[type(query)], query, self._exact.open().answer)
+
+    def _follow(self, instruction: Any) -> None:
+        self._exact.open().follow(instruction)
+
+    def _end(self, finished: bool) -> None:
+        self._exact.open().close(finished)

@@ -1,0 +1,24 @@
+"""Logistic regression by noisy gradient descent."""
+
+from __future__ import annotations
+
+from dprepro.methods.registry import Guarantee, Made, private
+from dprepro.privacy.sensitivity import ADD_REMOVE
+from dprepro.privacy.units import Division
+
+AUDITS = "dprepro.methods.gradient_descent.audit"
+METHODS = [
+    private(
+        name="dp-gd-logistic",
+        title="DP gradient descent (logistic)",
+        tasks=frozenset({"binary"}),
+        guarantee=Guarantee.APPROXIMATE,
+        adjacency=ADD_REMOVE,
+        assumes=("public: bounds, categories, labels",),
+        reference="Song, Chaudhuri, Sarwate 2013, on all rows, under Gaussian privacy",
+        cite=("song2013",),
+        build=Made("dprepro.methods.gradient_descent.estimator:DPGradientDescentClassifier"),
+        divides=Division.GAUSSIAN,
+        defaults={"knots": 10, "steps": 100, "progress": 1.0, "largest_rate": 64.0},
+    )
+]

@@ -1,0 +1,335 @@
+"""The protocol and the layout of a document's tables: its file ``paper.yaml``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from dprepro.papers.cells import FOLDER, PublishedCell, load_published
+from dprepro.papers.schema import Names, Selector, Strict
+from dprepro.runtime.errors import DpreproError, nearest
+from dprepro.runtime.yaml_files import read_model
+
+
+class Protocol(Strict):
+    """How the printed means were obtained; only results of the same protocol are compared.
+
+    `evaluation`, `splits` and `folds` are those of a config; `test_share` is only for random
+    splits. If the printed number of splits takes too long, `judged_on` says how many are judged.
+    `other_rows` says that the printed means are of other rows than ours, drawn from the same
+    population.
+    """
+
+    splits: int = Field(ge=1)
+    judged_on: int | None = Field(default=None, ge=1)
+    evaluation: Literal["random", "stratified", "folds", "test-set"] = "random"
+    folds: int | None = Field(default=None, ge=2)
+    test_share: float | None = Field(default=None, gt=0, lt=1)
+    delta: float = Field(ge=0, lt=1)
+    other_rows: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Protocol:
+        if (self.evaluation in ("random", "stratified")) != (self.test_share is not None):
+            raise ValueError("random splits need `test_share`, and other evaluations have none")
+        if self.folds is not None and self.evaluation != "folds":
+            raise ValueError(f"`folds` is for `evaluation: folds`, not for {self.evaluation}")
+        if self.needed > self.splits:
+            raise ValueError(f"`judged_on` must be at most `splits`, {self.splits}")
+        return self
+
+    @property
+    def needed(self) -> int:
+        """How many splits a verdict takes."""
+        return self.judged_on or self.splits
+
+    @property
+    def held_out(self) -> float:
+        """The share of the rows that a split holds out; 0 for the donors' own test set."""
+        if self.test_share is not None:
+            return self.test_share
+        return 1 / (self.folds or self.splits) if self.evaluation == "folds" else 0.0
+
+    @property
+    def overlap(self) -> float:
+        """Test rows by training rows where the rows are other rows than ours, else 0."""
+        return self.held_out / (1 - self.held_out) if self.other_rows else 0.0
+
+
+class Column(Strict):
+    """A column: a private method, and its non-private twin."""
+
+    title: str
+    method: str
+    nonprivate: str | None = None
+
+    def label(self, epsilon: float) -> str:
+        """Return the label whose results stand in the row of this privacy level."""
+        return self.nonprivate or self.method if math.isinf(epsilon) else self.method
+
+
+class TableLayout(Strict):
+    """One printed table. `datasets` maps card names to printed names, in printed order.
+
+    `also` names further metrics that it prints; each is shown as a separate table. `protocol`
+    replaces that of the document, and `protocols` replaces both for single datasets. `multiples`
+    names metrics that are another one times a constant of the row, so that their standard
+    deviation is printed with the other. `notes` say what a reader of the table must know, above
+    all slips of the original.
+    """
+
+    title: str
+    metric: str
+    also: list[str] = Field(default_factory=list)
+    multiples: dict[str, str] = Field(default_factory=dict)
+    datasets: dict[str, str]
+    columns: list[Column]
+    protocol: Protocol | None = None
+    protocols: dict[str, Protocol] = Field(default_factory=dict)
+    notes: list[str] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _check(self) -> TableLayout:
+        for name in self.protocols.keys() - self.datasets.keys():
+            raise ValueError(f"`protocols` names {name!r}, no dataset of this table")
+        return self
+
+
+class Impossible(Selector):
+    """Cells that cannot be reproduced here, and why."""
+
+    reason: str = Field(min_length=1)
+
+
+class OneDraw(Selector):
+    """Cells whose printed repeats share one draw, of noise (a fixed seed) or of a split.
+
+    Their printed standard deviation lacks what is shared, so each counts as a single run. `reason`
+    says how it is known.
+    """
+
+    of: Literal["noise", "split"] = "noise"
+    reason: str = Field(min_length=1)
+
+    @property
+    def in_words(self) -> str:
+        """What is shared: ``"printed splits that share one draw of noise"``."""
+        if self.of == "split":
+            return "printed repeats that share one split"
+        return "printed splits that share one draw of noise"
+
+
+class ChosenOn(Selector):
+    """Printed cells that settings were compared with, of the document itself or of `paper`."""
+
+    paper: str | None = None
+    tables: Names
+    datasets: Names
+    methods: Names
+    metrics: Names
+
+
+class Choice(Selector):
+    """Columns whose settings or rows were chosen by looking at printed numbers.
+
+    `selected_from` is how many settings, choices of rows included, were compared at least;
+    `selected_on` are the printed cells that they were compared with, and `what` says what was
+    chosen. A choice is one for whole columns: it names no epsilons.
+    """
+
+    tables: Names
+    datasets: Names
+    methods: Names
+    epsilons: None = None
+    selected_from: int = Field(ge=2)
+    selected_on: list[ChosenOn] = Field(min_length=1)
+    what: str = Field(min_length=1)
+
+
+class Picture(Strict):
+    """A printed picture without printed numbers: what it shows, and which command draws it here.
+
+    If its data were never published, `drawn_by` draws the same picture with other data.
+    """
+
+    shows: str
+    dataset: str
+    drawn_by: str
+
+
+class Unchecked(Strict):
+    """A statement with numbers, or a picture, that nothing here can check, and why."""
+
+    place: str = Field(min_length=1)
+    states: str = Field(min_length=1)
+    reason: str = Field(min_length=1)
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.states} Not checked: {self.reason}"
+
+
+class Document(Strict):
+    """A reproduced document. `pictures` are by their printed numbers.
+
+    With its cells, its claims (`dprepro.judge.claims`) and the notes of its tables,
+    `unchecked` covers every number that the document prints. `cite` names entries of
+    `dprepro.cli.cite`.
+    """
+
+    paper: str
+    title: str
+    cite: list[str] = Field(default_factory=list)
+    protocol: Protocol
+    tables: dict[str, TableLayout]
+    impossible: list[Impossible] = Field(default_factory=list)
+    one_draw: list[OneDraw] = Field(default_factory=list)
+    chosen: list[Choice] = Field(default_factory=list)
+    pictures: dict[str, Picture] = Field(default_factory=dict)
+    unchecked: list[Unchecked] = Field(default_factory=list)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know about tables and pictures, and what is not checked."""
+        found = self.notes_on(self.cells())
+        for number, picture in self.pictures.items():
+            reason = self._why_no_data(picture.dataset)
+            verdict = f"impossible: {reason}. For other data, it" if reason else "it"
+            found.append(
+                f"{self.paper}, Figure {number} ({picture.shows}): {verdict} is drawn by "
+                f"`{picture.drawn_by}`"
+            )
+        return found + [f"{self.paper}, {entry}" for entry in self.unchecked]
+
+    def notes_on(self, cells: Sequence[PublishedCell]) -> list[str]:
+        """What a reader must know about the tables of these printed cells, and of their draws."""
+        own = [cell for cell in cells if cell.paper == self.paper]
+        tables = {cell.table for cell in own}
+        found = [
+            f"{self.paper}, {name}: {note}"
+            for name, layout in self.tables.items()
+            for note in layout.notes
+            if name in tables
+        ]
+        return found + [
+            f"{self.paper}, {entry.words}: {entry.in_words} count as a single run: {entry.reason}"
+            for entry in self.one_draw
+            if any(map(entry.matches, own))
+        ]
+
+    def _why_no_data(self, dataset: str) -> str | None:
+        """Return the reason why a dataset cannot be run, or None."""
+        of_data = [entry for entry in self.impossible if dataset in (entry.datasets or ())]
+        return of_data[0].reason if of_data else None
+
+    def cells(self) -> list[PublishedCell]:
+        """Return the printed cells of the tables and datasets laid out here."""
+        return [
+            cell
+            for cell in load_published(self.paper)
+            if cell.table in self.tables and cell.dataset in self.tables[cell.table].datasets
+        ]
+
+    def printed_in(self, metric: str | None) -> Iterator[tuple[str, str, TableLayout]]:
+        """Yield (table, metric, layout) of every printed table, only those in `metric` if given."""
+        for name, layout in self.tables.items():
+            for printed in (layout.metric, *layout.also):
+                if metric in (None, printed):
+                    yield name, printed, layout
+
+    def protocol_of(self, table: str, dataset: str) -> Protocol:
+        """Return the protocol of the cells of a dataset in a table."""
+        layout = self.tables[table]
+        return layout.protocols.get(dataset) or layout.protocol or self.protocol
+
+    def why_impossible(self, cell: PublishedCell) -> str | None:
+        """Return the reason why `cell` cannot be reproduced, or None if it can be tried."""
+        return next((entry.reason for entry in self.impossible if entry.matches(cell)), None)
+
+    def spread_of(self, cell: PublishedCell) -> float | None:
+        """Return the printed standard deviation of a cell, also where it stands at a multiple."""
+        other = self.tables[cell.table].multiples.get(cell.metric)
+        if cell.std is not None or other is None:
+            return cell.std
+        twin = self._twins.get((cell.table, cell.dataset, cell.method, cell.epsilon, other))
+        if twin is None or twin.std is None or twin.mean == 0:
+            return None
+        return twin.std * cell.mean / twin.mean
+
+    @cached_property
+    def _twins(self) -> dict[tuple[str, str, str, float, str], PublishedCell]:
+        return {(c.table, c.dataset, c.method, c.epsilon, c.metric): c for c in self.cells()}
+
+    def choice_of(self, cell: PublishedCell) -> Choice | None:
+        """Return how the settings of a cell's column were chosen by looking at printed numbers.
+
+        None where they were not.
+        """
+        return next((choice for choice in self.chosen if choice.matches(cell)), None)
+
+    def is_one_draw(self, cell: PublishedCell) -> bool:
+        """Whether the printed repeats of `cell` share one draw, of noise or of a split."""
+        return any(entry.matches(cell) for entry in self.one_draw)
+
+
+@cache
+def load_documents(folder: Path = FOLDER) -> dict[str, Document]:
+    """Return the documents that have a layout, by identifier, in the order of their folders.
+
+    Raises
+    ------
+    DpreproError
+        If a layout is malformed, or names cells that the document does not print.
+    """
+    documents = {}
+    for path in sorted(folder.glob("*/paper.yaml")):
+        document = read_model(path, Document)
+        for entry in (*document.impossible, *document.one_draw, *document.chosen):
+            entry.require_printed(load_published(document.paper), str(path))
+        _require_sound(document, str(path))
+        documents[document.paper] = document
+    return documents
+
+
+def _require_sound(document: Document, where: str) -> None:
+    """Refuse choices that look at cells that nobody prints, and two choices of one column."""
+    for choice in document.chosen:
+        for looked_at in choice.selected_on:
+            printed = load_published(looked_at.paper or document.paper)
+            looked_at.require_printed(printed, f"{where}: chosen: selected_on")
+    for cell in document.cells():
+        if sum(choice.matches(cell) for choice in document.chosen) > 1:
+            raise DpreproError(
+                f"{where}: chosen: two entries hold {cell}; let one entry say how it was chosen"
+            )
+
+
+def select_documents(paper: str | None = None) -> list[Document]:
+    """Return the named document (the beginning of its name is enough), or all with a layout.
+
+    Raises
+    ------
+    DpreproError
+        If no document, or more than one, has a name that begins so; the message lists the names.
+    """
+    documents = load_documents()
+    if paper is None:
+        return list(documents.values())
+    if paper in documents:
+        return [documents[paper]]
+    names = list(documents)
+    found = [name for name in names if paper and name.startswith(paper)]
+    if len(found) > 1:
+        raise DpreproError(
+            f"document {paper!r} could be {' or '.join(found)}; give more of the name"
+        )
+    if not found:
+        raise DpreproError(
+            f"document {paper!r} has no table layout{nearest(paper, names) or '.'} "
+            f"Allowed: {', '.join(names)}. A file paper.yaml beside its cells.csv adds one."
+        )
+    return [documents[found[0]]]

@@ -1,0 +1,138 @@
+"""Hypotheses about settings that a document does not state, and what came of each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from dprepro.papers.cells import files_of, load_published
+from dprepro.papers.schema import Names, Selector, Strict
+from dprepro.runtime.yaml_files import read_model
+
+
+class Hypothesis(Strict):
+    """One setting: the label of its results in the journals, and what it says.
+
+    `dataset` is the card of its rows where these differ from the printed dataset's.
+    """
+
+    label: str = Field(min_length=1)
+    says: str = Field(min_length=1)
+    dataset: str | None = None
+
+
+class Question(Strict):
+    """What is not stated about a printed column, the hypotheses tried, and the finding.
+
+    Attributes
+    ----------
+    method
+        The label of the printed column.
+    finding
+        Whether a hypothesis was identified, all were refuted, or it stays unknown.
+    says
+        The finding in words.
+    """
+
+    paper: str
+    table: str
+    method: str
+    datasets: Names = Field(min_length=1)
+    question: str = Field(min_length=1)
+    tried: list[Hypothesis] = Field(min_length=1)
+    finding: Literal["identified", "refuted", "unknown"]
+    says: str = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Question:
+        seen = set()
+        for hypothesis in self.tried:
+            key = (hypothesis.label, hypothesis.dataset)
+            if key in seen:
+                raise ValueError(f"{hypothesis.label!r} is tried twice; keep one entry")
+            seen.add(key)
+        return self
+
+    def asks_about(self, paper: str, table: str, dataset: str, method: str) -> bool:
+        """Whether this is a question about a printed column."""
+        return (paper, table, method) == (self.paper, self.table, self.method) and (
+            dataset in self.datasets
+        )
+
+
+class Columns(Strict):
+    """The printed columns of one method in a table, one for each dataset."""
+
+    table: str
+    datasets: Names = Field(min_length=1)
+
+    def require_printed(self, paper: str, method: str, where: str) -> None:
+        """Raise DpreproError unless `paper` prints this method in each of the columns."""
+        selector = Selector(tables=[self.table], datasets=self.datasets, methods=[method])
+        selector.require_printed(load_published(paper), where)
+
+
+class HeldOut(Strict):
+    """Which printed cells choose a setting of a column, and which others judge it, once.
+
+    Attributes
+    ----------
+    judged_on
+        Where the chosen setting is judged. Without it, each dataset of `chosen_on` is left out in
+        turn: the setting is chosen on the others, and judged on it.
+    ignored
+        By dataset, parts of the labels of settings that say nothing of it.
+    """
+
+    paper: str
+    method: str
+    chosen_on: Columns
+    judged_on: Columns | None = None
+    ignored: dict[str, Names] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _can_leave_one_out(self) -> HeldOut:
+        if self.judged_on is None and len(self.chosen_on.datasets) < 2:
+            raise ValueError("to leave one dataset out takes two or more; add `judged_on`")
+        return self
+
+
+class _File(Strict):
+    questions: list[Question]
+    held_out: list[HeldOut] = Field(default_factory=list)
+
+
+def load_hypotheses(path: Path | None = None) -> list[Question]:
+    """Return the questions of all papers, or those of a user's file, in file order.
+
+    Raises
+    ------
+    DpreproError
+        If the file is malformed, or a question names something that is not printed.
+    """
+    found = []
+    for file in files_of("hypotheses.yaml", path):
+        for number, entry in enumerate(read_model(file, _File).questions, start=1):
+            columns = Columns(table=entry.table, datasets=entry.datasets)
+            columns.require_printed(entry.paper, entry.method, f"{file}: question {number}")
+            found.append(entry)
+    return found
+
+
+def load_held_out(path: Path | None = None) -> list[HeldOut]:
+    """Return which settings are judged on cells that did not choose them, in file order.
+
+    Raises
+    ------
+    DpreproError
+        If the file is malformed, or an entry names something that is not printed.
+    """
+    found = []
+    for file in files_of("hypotheses.yaml", path):
+        for number, entry in enumerate(read_model(file, _File).held_out, start=1):
+            for columns in filter(None, (entry.chosen_on, entry.judged_on)):
+                columns.require_printed(entry.paper, entry.method, f"{file}: held_out {number}")
+            found.append(entry)
+    return found

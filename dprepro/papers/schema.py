@@ -1,0 +1,86 @@
+"""Building blocks of the YAML files beside the published numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from dprepro.papers.cells import PublishedCell
+from dprepro.runtime.errors import DpreproError, nearest
+
+
+class Strict(BaseModel):
+    """A model that refuses unknown keys and cannot be changed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+Names = Annotated[list[str], BeforeValidator(_as_list)]
+Numbers = Annotated[list[float], BeforeValidator(_as_list)]
+
+
+class Selector(Strict):
+    """Selects printed cells. A key that is left out matches all. Each value may be a list."""
+
+    tables: Names | None = None
+    datasets: Names | None = None
+    methods: Names | None = None
+    epsilons: Numbers | None = None
+    metrics: Names | None = None
+
+    def matches(self, cell: PublishedCell) -> bool:
+        """Whether `cell` is among the selected ones."""
+        return all(
+            wanted is None or value in wanted
+            for wanted, value in (
+                (self.tables, cell.table),
+                (self.datasets, cell.dataset),
+                (self.methods, cell.method),
+                (self.epsilons, cell.epsilon),
+                (self.metrics, cell.metric),
+            )
+        )
+
+    @property
+    def words(self) -> str:
+        """What it selects: ``"parkinson, dp-ebm-gdp, dp-ebm-classic"``; "all cells" if all."""
+        values = [getattr(self, field) or [] for field in Selector.model_fields]
+        return ", ".join(str(value) for found in values for value in found) or "all cells"
+
+    def require_printed(self, cells: Iterable[PublishedCell], where: str) -> None:
+        """Refuse names that are not printed, and combinations that are not.
+
+        Raises
+        ------
+        DpreproError
+            If a value occurs in none of `cells`, or in none that matches the rest of the selector.
+        """
+        printed = list(cells)
+        for field in Selector.model_fields:
+            known = list(dict.fromkeys(_value(cell, field) for cell in printed))
+            for value in getattr(self, field) or []:
+                if value not in known:
+                    raise DpreproError(
+                        f"{where}: {field}: no printed cell has {value!r}"
+                        f"{nearest(str(value), list(map(str, known))) or '.'} "
+                        f"Allowed: {', '.join(map(str, known))}"
+                    )
+        selected = [cell for cell in printed if self.matches(cell)]
+        for field in Selector.model_fields:
+            for value in getattr(self, field) or []:
+                if value not in {_value(cell, field) for cell in selected}:
+                    raise DpreproError(
+                        f"{where}: {field}: {value!r} is not printed together with the rest of "
+                        "the entry; correct it, or make two entries"
+                    )
+
+
+def _value(cell: PublishedCell, field: str) -> str | float:
+    value: str | float = getattr(cell, field.removesuffix("s"))
+    return value

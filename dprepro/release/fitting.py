@@ -1,0 +1,257 @@
+"""Fit models of a config to keep and to look at, and score them on the rows they have not seen."""
+
+from __future__ import annotations
+
+import secrets
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dprepro.additive.model import AdditiveModel
+from dprepro.data import PRIVATE_PREFIX
+from dprepro.data.card import load_card
+from dprepro.estimators.contract import Estimator
+from dprepro.experiment.config import ExperimentConfig
+from dprepro.experiment.ledger_disclosures import check_tuned_splits
+from dprepro.experiment.method_names import name_meant, names_in_config
+from dprepro.experiment.plan import PlannedTask, narrow, plan
+from dprepro.experiment.record import Task
+from dprepro.experiment.worker import (
+    DataRef,
+    TableRef,
+    fit_all_rows,
+    fit_table,
+    fit_task,
+    score_on_test_rows,
+)
+from dprepro.methods.registry import get
+from dprepro.release.provenance import take_card
+from dprepro.rows.folder import StoreWarning
+from dprepro.runtime.errors import DpreproError, publishable
+
+_NONCE = secrets.token_hex(32)
+# What decides which rows train and which test.
+_ROWS = ("dataset", "seed", "split", "test_share", "evaluation", "data_fingerprint")
+
+
+def choose_tasks(
+    config: ExperimentConfig,
+    methods: Sequence[str] = (),
+    epsilons: Sequence[float] = (),
+    split: int = 0,
+    data_dir: Path | None = None,
+    identify: bool = True,
+) -> list[Task]:
+    """Return the tasks of one split that can be run: methods, then epsilons, in the order given.
+
+    Names of methods, where given, are methods or labels; without epsilons those of the config
+    follow each other. `identify` is that of `plan`.
+
+    Raises
+    ------
+    DpreproError
+        On what `plan` and `narrow` refuse, if the config has no such split, or if nothing is left.
+    """
+    if not 0 <= split < config.splits:
+        raise DpreproError(
+            f"{config.name} has the splits 0 to {config.splits - 1}, and no split {split}"
+        )
+    planned = plan(config, data_dir, identify)
+    methods = names_in_config(methods, (n for p in planned for n in (p.task.label, p.task.method)))
+    chosen = narrow(planned, split + 1, methods, epsilons)
+    tasks = [p.task for p in chosen if p.task.split == split and not p.skip]
+    if not tasks:
+        reasons = sorted({p.skip for p in chosen if p.skip}) or [
+            f"{', '.join(methods)} has no such epsilon. It has: {_levels(planned, methods)}"
+        ]
+        raise DpreproError(f"{config.name}: nothing to fit: {'; '.join(reasons)}")
+    return sorted(tasks, key=lambda task: (_place(methods, task), _level(epsilons, task)))
+
+
+def choose_one(
+    config: ExperimentConfig,
+    method: str,
+    epsilon: float | None = None,
+    split: int = 0,
+    data_dir: Path | None = None,
+    identify: bool = True,
+) -> Task:
+    """Return the only task of one split that a method and an epsilon name.
+
+    Raises
+    ------
+    DpreproError
+        As `choose_tasks`, and if they name several: a label and an epsilon name one.
+    """
+    epsilons = [] if epsilon is None else [epsilon]
+    tasks = choose_tasks(config, [method], epsilons, split, data_dir, identify)
+    label = name_meant(method, {name for task in tasks for name in (task.label, task.method)})
+    exact = [task for task in tasks if task.label == label] or tasks
+    if len(exact) > 1:
+        raise DpreproError(
+            f"one model at a time, but several match: {'; '.join(map(describe, exact))}. "
+            "Choose by --method with a label, and --epsilon"
+        )
+    return exact[0]
+
+
+def _levels(planned: Sequence[PlannedTask], methods: Sequence[str]) -> str:
+    """Return the privacy levels at which a config runs methods, in words."""
+    levels = {entry.task.epsilon for entry in narrow(planned, 1, methods)}
+    return ", ".join(f"{epsilon:g}" for epsilon in sorted(levels))
+
+
+def _place(methods: Sequence[str], task: Task) -> int:
+    return min(
+        (i for i, name in enumerate(methods) if name in (task.label, task.method)), default=0
+    )
+
+
+def _level(epsilons: Sequence[float], task: Task) -> int:
+    return epsilons.index(task.epsilon) if task.epsilon in epsilons else 0
+
+
+def of_table(task: Task) -> Task:
+    """Return a task as it is for a table of the user's own: its rows are private.
+
+    A checksum on the card is that of the dataset's files, so none makes them public.
+    """
+    return replace(task, data_fingerprint=f"{PRIVATE_PREFIX}none")
+
+
+def fit_one(
+    task: Task, data: DataRef, all_rows: bool = False, table: TableRef | None = None
+) -> Estimator:
+    """Return the estimator of a task as a run fits it, without warnings but those of a store.
+
+    With `all_rows`, or of the rows of a `table`, it is that of all rows.
+
+    Raises
+    ------
+    DpreproError
+        If the method refuses its parameters or its rows; the message quotes no private value.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("default", StoreWarning)
+            if table is not None:
+                return fit_table(task, data, table)
+            return fit_all_rows(task, data) if all_rows else fit_task(task, data)
+    except DpreproError:  # that of a table is a ValueError, too
+        raise
+    except ValueError as error:
+        raise DpreproError(f"{describe(task)}: {publishable(error)}") from error
+
+
+def fit_model(
+    config: ExperimentConfig,
+    task: Task,
+    data_dir: Path | None = None,
+    all_rows: bool = False,
+    table: TableRef | None = None,
+) -> AdditiveModel:
+    """Return the additive model of a task, as a run fits it; or fitted to all rows.
+
+    It has the names that the card gives to target, classes and units of measure. The rows are those
+    of `table`, where one is given; see `dprepro.experiment.worker.fit_table`.
+
+    Raises
+    ------
+    DpreproError
+        If the method has no shape functions, or refuses its parameters or its rows.
+    """
+    require_shapes(config, [task])
+    # The dataset's own files play no part beside a table, so they are not looked at.
+    data = DataRef.of(config, data_dir) if table else data_of(config, data_dir)
+    model = fit_one(task, data, all_rows, table)
+    if not isinstance(model, AdditiveModel):
+        raise DpreproError(f"{task.method} gave no additive model for these rows, so none is kept")
+    take_card(model, load_card(config.card))
+    return model
+
+
+def require_shapes(config: ExperimentConfig, tasks: Iterable[Task]) -> None:
+    """Raise DpreproError if the model of a task would have no shape functions, before any fit."""
+    kind = load_card(config.card).task
+    for task in tasks:
+        if not get(task.method).makes(AdditiveModel, kind, task.params):
+            raise DpreproError(
+                f"{task.method} has no shape functions to save or draw: "
+                "choose a method of additive models, such as dp-ebm-gdp or ebm"
+            )
+
+
+def describe(task: Task) -> str:
+    """Return a task's label with its privacy level."""
+    return task.budget.name(task.label)
+
+
+def score_held_out(
+    model: AdditiveModel,
+    trained: Mapping[str, Any],
+    config: ExperimentConfig,
+    data_dir: Path | None = None,
+    allow_tuned_splits: bool = False,
+) -> dict[str, float]:
+    """Return the metrics of a model on the test rows of the split whose training rows it saw.
+
+    Parameters
+    ----------
+    trained
+        The task that the model was fitted for, as `Task.to_json` gives it.
+    allow_tuned_splits
+        Score a tuned model on the very splits that its parameters were chosen by.
+
+    Raises
+    ------
+    DpreproError
+        If the config splits other data, or in another way: rows that trained the model could be
+        among its test rows. Also if the model is for other columns, or tuned, and the config holds
+        out the rows that chose its parameters, or does not say which these are.
+    """
+    if not allow_tuned_splits:
+        _check_tuned(trained, config)
+    split = trained.get("split")
+    if isinstance(split, bool) or not isinstance(split, int):
+        raise DpreproError(
+            "the model does not say which rows it was fitted to, so no test rows are known"
+        )
+    task = next(
+        (p.task for p in plan(config, data_dir) if p.task.split == split and not p.skip), None
+    )
+    here = {} if task is None else {"evaluation": task.evaluation, **task.to_json()}
+    there = {"evaluation": "random", **trained}
+    other = [name for name in _ROWS if here.get(name) != there.get(name)]
+    if task is None or other:
+        why = f"{', '.join(other)} differ{'s' * (len(other) == 1)}"
+        raise DpreproError(
+            f"the test rows of {config.name} are not those of the model ({why}): name the config "
+            "that it was fitted with"
+        )
+    try:
+        return score_on_test_rows(model, task, data_of(config, data_dir), encoding="frame")
+    except ValueError as error:
+        raise DpreproError(
+            f"the model does not fit the rows of {task.dataset}: {publishable(error)}"
+        ) from error
+
+
+def _check_tuned(trained: Mapping[str, Any], config: ExperimentConfig) -> None:
+    if trained.get("tuned") and config.tuned_on is None:
+        raise DpreproError(
+            f"the model's parameters were chosen by `dprepro tune`, and {config.name} does not say "
+            "on which rows: name the config that it was fitted with, or score it anyway "
+            "with --allow-tuned-splits"
+        )
+    check_tuned_splits(config)
+
+
+def data_of(config: ExperimentConfig, data_dir: Path | None = None) -> DataRef:
+    """Return where the dataset of a config is, and the state that it is in.
+
+    The state is known to this process alone: it needs no register of private data.
+    """
+    return DataRef.of(config, data_dir, nonce=_NONCE)

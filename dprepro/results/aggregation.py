@@ -1,0 +1,399 @@
+"""The records of journals as cells, made of the records of one journal or several."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprepro.experiment.packed import STATUSES, RecordTable
+from dprepro.experiment.record import Record, Task
+from dprepro.privacy.guarantee_status import AuthorsWord, is_unverified
+from dprepro.results.audits import WordsOf, kept_ledger_of
+from dprepro.results.cell import ResultCell, builtin_names, dataset_of
+from dprepro.results.plans import JournalPlan, planned_splits
+
+_Told = TypeVar("_Told")
+_OK, _FAILED, _SKIPPED = (STATUSES.index(status) for status in ("ok", "failed", "skipped"))
+
+
+@dataclass(frozen=True)
+class HeldJournal:
+    """A journal: the records that count, what its config asks for, and machines and versions.
+
+    Attributes
+    ----------
+    table, rows
+        All its records, and the rows of those that count, in the order of the plan; integers (n,).
+    words
+        What audits say of the code of methods of one's own.
+    """
+
+    name: str
+    plan: JournalPlan | None
+    table: RecordTable
+    rows: NDArray[np.intp]
+    words: WordsOf
+    environments: Sequence[dict[str, Any]] = ()
+
+    @property
+    def records(self) -> Iterator[Record]:
+        """The records that count."""
+        return self.table.records(self.rows)
+
+    @property
+    def has_own_card(self) -> bool:
+        """Whether the card of its dataset is known not to be built in."""
+        return self.plan is not None and self.plan.has_own_card
+
+    @property
+    def metric(self) -> str:
+        """The metric that its config names; empty where unknown."""
+        return "" if self.plan is None else self.plan.metric
+
+    @property
+    def papers(self) -> frozenset[str] | None:
+        """What its config answers to; None where its config is unknown."""
+        if self.plan is None:
+            return None
+        return frozenset() if self.plan.paper is None else frozenset({self.plan.paper})
+
+    @property
+    def tables(self) -> frozenset[tuple[str, str]]:
+        """The tables of that, as (document, table); empty where unknown."""
+        plan = self.plan
+        if plan is None or plan.paper is None or plan.table is None:
+            return frozenset()
+        return frozenset({(plan.paper, plan.table)})
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """After how many splits verdicts are looked at, where it adds splits to another's."""
+        return self.plan.looks if self.plan else ()
+
+    @cached_property
+    def parts(self) -> Sequence[Part]:
+        """What it holds of each cell."""
+        planned = planned_splits(self.plan, self.table, self.rows)
+        codes = self.table.task[self.rows]
+        order = np.argsort(codes, kind="stable")
+        found, starts = np.unique(codes[order], return_index=True)
+        groups = np.split(self.rows[order], starts[1:]) if found.size else []
+        parts = [
+            Part(self, self.table.tasks[code], rows, planned[int(code)], int(order[start]))
+            for code, start, rows in zip(found, starts, groups, strict=True)
+        ]
+        return sorted(parts, key=lambda part: part.place)
+
+    def planned(self) -> list[ResultCell]:
+        """Return the cells of the plan that no record answers to.
+
+        A plan has keys and no tasks. The other fields of a task are copied from another record, one
+        of the same label if there is one.
+        """
+        if self.plan is None or not self.rows.size:
+            return []
+        cells = self.plan.cells or {}
+        keys = [key for found in cells.values() for key in found]
+        owner = np.repeat(np.arange(len(cells)), [len(found) for found in cells.values()])
+        places = self.table.positions(keys)
+        answered = set(owner[places[places >= 0]].tolist())
+        # The first of each label; a grid has thousands of cells.
+        first = {part.task.label: part.task for part in reversed(self.parts)}
+        return [
+            self._planned(label, epsilon, len(found), self.plan, first.get(label))
+            for number, ((label, epsilon), found) in enumerate(cells.items())
+            if number not in answered
+        ]
+
+    def _planned(
+        self, label: str, epsilon: float, splits: int, plan: JournalPlan, same: Task | None
+    ) -> ResultCell:
+        task = replace(same or self.parts[0].task, label=label, epsilon=epsilon, split=0)
+        return ResultCell(
+            task if same else replace(task, method="", params={}),
+            (self.name,),
+            {},
+            planned=splits,
+            papers=self.papers,
+            tables=self.tables,
+            metric=plan.metric,
+            data=dataset_of(task, plan.has_own_card),
+        )
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one journal holds of a cell.
+
+    Attributes
+    ----------
+    task
+        Of any split.
+    rows
+        Of the journal's table; integers (n,).
+    planned
+        Number of splits that make the cell complete.
+    place
+        Where the first of its records stands among those that count.
+    """
+
+    journal: HeldJournal
+    task: Task
+    rows: NDArray[np.intp]
+    planned: int
+    place: int
+
+    @cached_property
+    def alone(self) -> ResultCell:
+        """The cell as if no other journal held it: made once, also where others join."""
+        return _cell([self])
+
+
+def make_cell(parts: Sequence[Part]) -> ResultCell:
+    """Make a cell; of several journals, with what each of them holds.
+
+    What journals with `looks` add is apart (`ResultCell.more`) from the splits of the others.
+    """
+    if len(parts) == 1:
+        looks, cell = parts[0].journal.looks, parts[0].alone
+        return replace(cell, looks=looks) if looks else cell
+    own = [part for part in parts if not part.journal.looks]
+    cell = _cell(own or parts)
+    adding: dict[str, list[Part]] = {}
+    for part in parts:
+        for paper, _ in part.journal.tables if part.journal.looks else ():
+            adding.setdefault(paper, []).append(part)
+    more = {
+        paper: replace(
+            _cell([*own, *found]),
+            looks=max((part.journal.looks for part in found), key=lambda looks: looks[-1]),
+            papers=frozenset({paper}),
+        )
+        for paper, found in adding.items()
+    }
+    return replace(
+        cell,
+        parts={part.journal.name: part.alone for part in parts},
+        looks=() if own else next(iter(more.values())).looks,
+        more=more,
+    )
+
+
+def _cell(parts: Sequence[Part]) -> ResultCell:
+    """Make a cell; the same task in two journals counts once.
+
+    A finished record counts before a failed one, and one with more metrics before one with fewer.
+    """
+    counting = _counting(parts)
+    finished = [(table, rows[table.status[rows] == _OK]) for table, rows in counting]
+    measured = _Measured(finished)
+    values = ByMetric(measured.names, measured.values)
+    task, with_ledgers = parts[0].task, list(_one_of_each_ledger(finished))
+    return ResultCell(
+        task=task,
+        journals=tuple(part.journal.name for part in parts),
+        values=values,
+        numbers=ByMetric(measured.names, measured.splits),
+        absent={
+            name: why
+            for told in _in_order(finished, lambda table: table.absent)
+            for name, why in told.items()
+            if name not in values
+        },
+        failed=sum(int((table.status[rows] == _FAILED).sum()) for table, rows in counting),
+        skipped=sum(int((table.status[rows] == _SKIPPED).sum()) for table, rows in counting),
+        planned=max(part.planned for part in parts),
+        papers=_papers(parts),
+        tables=frozenset().union(*(part.journal.tables for part in parts)),
+        messages=tuple(dict.fromkeys(_in_order(counting, lambda table: table.messages))),
+        spent_epsilon=_spent_epsilon(with_ledgers),
+        keeps_ledger=not any(
+            is_unverified(task.epsilon, table.ledger_of(row)) for table, row in with_ledgers
+        ),
+        word=AuthorsWord.worst(word for part in parts for word in _words(part)),
+        metric=next((metric for part in parts if (metric := part.journal.metric)), ""),
+        data=dataset_of(task, any(part.journal.has_own_card for part in parts)),
+    )
+
+
+_Counting = Sequence[tuple[RecordTable, NDArray[np.intp]]]
+"""Tables, and of each the rows that count."""
+
+
+class ByMetric(Mapping[str, tuple[_Told, ...]]):
+    """What `make` returns for each metric, made when it is asked for: most metrics never are."""
+
+    def __init__(self, names: Sequence[str], make: Callable[[str], tuple[_Told, ...]]) -> None:
+        self._names, self._make = names, make
+        self._made: dict[str, tuple[_Told, ...]] = {}
+
+    def __getitem__(self, name: str) -> tuple[_Told, ...]:
+        """Return what there is of a metric."""
+        if name not in self._made:
+            if name not in self._names:
+                raise KeyError(name)
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is anything of a metric."""
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the metrics."""
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        """Return how many metrics there are."""
+        return len(self._names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to other processes without the journal."""
+        return dict, (dict(self),)
+
+
+class _Measured:
+    """The metrics of finished records, in the order of the splits."""
+
+    def __init__(self, finished: _Counting) -> None:
+        self._finished = [(table, rows) for table, rows in finished if rows.size]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The metrics that any record has."""
+        known = dict.fromkeys(name for table, _ in self._finished for name in table.metrics)
+        return tuple(name for name in known if any(self._has(name)))
+
+    def _has(self, name: str) -> Iterator[bool]:
+        for table, rows in self._finished:
+            yield name in table.complete or bool((~np.isnan(_column(table, name, rows))).any())
+
+    @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        return np.argsort(self._splits, kind="stable")
+
+    @cached_property
+    def _splits(self) -> NDArray[np.int64]:
+        return np.concatenate([table.split[rows] for table, rows in self._finished])
+
+    def _figures(self, name: str) -> NDArray[np.float64]:
+        found = [_column(table, name, rows) for table, rows in self._finished]
+        return np.concatenate(found)[self._order]
+
+    def values(self, name: str) -> tuple[float, ...]:
+        """Return the values of a metric."""
+        figures = self._figures(name)
+        return tuple(figures[~np.isnan(figures)].tolist())
+
+    def splits(self, name: str) -> tuple[int, ...]:
+        """Return the splits that they are of."""
+        return tuple(self._splits[self._order][~np.isnan(self._figures(name))].tolist())
+
+
+def _counting(parts: Sequence[Part]) -> _Counting:
+    """Return one row for each split, of the journal that says most of it."""
+    if len(parts) == 1:
+        return [(parts[0].journal.table, parts[0].rows)]
+    best: dict[int, tuple[int, int]] = {}
+    for number, part in enumerate(parts):
+        table = part.journal.table
+        for row in part.rows.tolist():
+            split = int(table.split[row])
+            known = best.get(split)
+            if known is None or _says(table, row) > _says(parts[known[0]].journal.table, known[1]):
+                best[split] = number, row
+    return [
+        (part.journal.table, np.array([r for n, r in best.values() if n == number], np.intp))
+        for number, part in enumerate(parts)
+    ]
+
+
+def _says(table: RecordTable, row: int) -> set[str]:
+    """Return "ok" and the metrics of a finished record; of another one nothing."""
+    measured = {name for name, values in table.metrics.items() if values[row] == values[row]}
+    return {"ok", *measured} if table.status[row] == _OK else set()
+
+
+def _column(table: RecordTable, name: str, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    return table.metrics[name][rows] if name in table.metrics else np.full(rows.size, np.nan)
+
+
+def _in_order(counting: _Counting, of: Callable[[RecordTable], Mapping[int, _Told]]) -> list[_Told]:
+    """Return what some rows say, in the order of their splits."""
+    found = [
+        (int(table.split[row]), told[row])
+        for table, rows in counting
+        if (told := of(table))
+        for row in rows.tolist()
+        if row in told
+    ]
+    return [told for _, told in sorted(found, key=lambda each: each[0])]
+
+
+def _papers(parts: Sequence[Part]) -> frozenset[str] | None:
+    known = [part.journal.papers for part in parts if part.journal.papers is not None]
+    return frozenset().union(*known) if len(known) == len(parts) else None
+
+
+def _one_of_each_ledger(finished: _Counting) -> Iterator[tuple[RecordTable, int]]:
+    """Yield a row of each distinct ledger; rows without one count as one more."""
+    for table, rows in finished:
+        codes = table.ledger[rows]
+        if codes.size and (codes == codes[0]).all():  # as nearly always
+            yield table, int(rows[0])
+            continue
+        for row in np.unique(codes, return_index=True)[1].tolist():
+            yield table, int(rows[row])
+
+
+def _words(part: Part) -> Iterator[AuthorsWord | None]:
+    table = part.journal.table
+    for _, row in _one_of_each_ledger([(table, part.rows)]):
+        ledger = table.ledger_of(row)
+        yield part.journal.words.of(part.task.method, ledger.get("code")) if ledger else None
+
+
+def _spent_epsilon(with_ledgers: Sequence[tuple[RecordTable, int]]) -> float | None:
+    """Return the largest spent epsilon; None unless every record of the cell states it."""
+    ledgers = [kept_ledger_of(table, row) for table, row in with_ledgers]
+    spent = [None if ledger is None else ledger.spent_epsilon for ledger in ledgers]
+    known = [value for value in spent if value is not None]
+    return max(known) if known and len(known) == len(spent) else None
+
+
+def told_apart(cells: Sequence[ResultCell]) -> tuple[ResultCell, ...]:
+    """Name different data of one name by their configs; built-in data keep their name."""
+    fingerprints: dict[str, dict[str, list[str]]] = defaultdict(dict)
+    for cell in cells:
+        if cell.data not in builtin_names():
+            journals = fingerprints[cell.data].setdefault(_rows(cell.task), [])
+            journals += [name for name in cell.journals if name not in journals]
+    names = {
+        (data, rows): f"{data} (as in {' and '.join(journals)})"
+        for data, found in fingerprints.items()
+        for rows, journals in found.items()
+        if len(found) > 1
+    }
+    return tuple(
+        cell if (name := names.get((cell.data, _rows(cell.task)))) is None else _named(cell, name)
+        for cell in cells
+    )
+
+
+def _rows(task: Task) -> str:
+    """Return the fingerprint of the data without that of the donors' own test rows."""
+    return task.data_fingerprint.partition("+")[0]
+
+
+def _named(cell: ResultCell, data: str) -> ResultCell:
+    parts, more = (
+        {name: replace(part, data=data) for name, part in found.items()}
+        for found in (cell.parts, cell.more)
+    )
+    return replace(cell, data=data, parts=parts, more=more)

@@ -1,0 +1,274 @@
+"""Read a folder of journals as cells: one method on one dataset at one privacy level.
+
+Which journals of a folder hold two methods.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dprepro.experiment.journal import JournalTable, journal_files
+from dprepro.experiment.record import Task
+from dprepro.results.aggregation import HeldJournal, Part, make_cell, told_apart
+from dprepro.results.audits import WordsOf
+from dprepro.results.cell import ResultCell
+from dprepro.results.plans import JournalPlan, current
+from dprepro.runtime.errors import DpreproError, nearest
+
+__all__ = ["JournalPlan", "ResultCell", "Results", "assemble", "journal_paths", "read_results"]
+
+
+@dataclass(frozen=True)
+class Results:
+    """All cells of some journals.
+
+    Attributes
+    ----------
+    cells
+        What there are records of.
+    plans
+        What is known of each journal's config, by name.
+    planned
+        What a config asks for and its journal has no record of. The dataset is that of the
+        journal's other records; a journal without any has no planned cells.
+    held
+        The journals that were read.
+    """
+
+    cells: tuple[ResultCell, ...]
+    plans: Mapping[str, JournalPlan] = field(default_factory=dict)
+    planned: tuple[ResultCell, ...] = ()
+    held: tuple[HeldJournal, ...] = field(default=(), repr=False, compare=False)
+    _index: dict[tuple[str, str, float], list[ResultCell]] = field(
+        default_factory=lambda: defaultdict(list), repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        for cell in self.cells:
+            self._index[cell.dataset, cell.task.label, cell.task.epsilon].append(cell)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether a cell is of private rows, so that its scores are not covered by epsilon."""
+        return any(cell.task.is_private for cell in self.cells)
+
+    @property
+    def journals(self) -> tuple[str, ...]:
+        """The names of all journals that were read, those without a record included."""
+        named = (name for cell in self.cells for name in cell.journals)
+        return tuple(dict.fromkeys([*(journal.name for journal in self.held), *named]))
+
+    @property
+    def datasets(self) -> frozenset[str]:
+        """The names of all data, those of their cards included."""
+        return frozenset(n for cell in self.cells for n in (cell.dataset, cell.task.dataset))
+
+    def all(self, dataset: str, label: str, epsilon: float) -> list[ResultCell]:
+        """Return every cell at these coordinates, whatever its other settings."""
+        return self._index.get((dataset, label, epsilon), [])
+
+    def of(self, journal: str) -> Results:
+        """Return the results of one of `journals` alone, as if no other had been read."""
+        return assemble([found for found in self.held if found.name == journal])
+
+    def joined(self, others: Sequence[HeldJournal]) -> Results:
+        """Return these results and those of other journals, as if all had been read together."""
+        return assemble([*self.held, *others])
+
+    def of_datasets(self, names: Sequence[str]) -> Results:
+        """Return the results of the data of these names, as the card has them or as told apart.
+
+        Raises
+        ------
+        DpreproError
+            If there are none of one of them.
+        """
+        measured = list(dict.fromkeys(cell.dataset for cell in self.cells))
+        for name in names:
+            if name not in self.datasets:
+                raise DpreproError(
+                    f"no results of dataset {name!r} in the journals that were read"
+                    f"{nearest(name, measured) or '.'} They have: {', '.join(measured)}"
+                )
+        cells, planned = (
+            tuple(cell for cell in found if {cell.dataset, cell.task.dataset} & set(names))
+            for found in (self.cells, self.planned)
+        )
+        return Results(cells, self.plans, planned, self.held)
+
+
+def read_results(
+    folder: Path,
+    configs: Sequence[str] = (),
+    plan_of: Callable[[str], JournalPlan | None] | None = None,
+    only_usual: bool = False,
+) -> Results:
+    """Read the journals of `folder`, all or those of the configs named: what their plans ask for.
+
+    Parameters
+    ----------
+    only_usual
+        Leave out what `usual` does.
+    plan_of
+        Returns what the config of a journal asks for, by its name, as far as is known. It is asked
+        of journals that state no plan. Otherwise the last of several settings under a label
+        counts, and a complete cell has as many splits as the fullest of the same dataset in the
+        same journal.
+
+    Raises
+    ------
+    DpreproError
+        If the folder, its journals or a named one is missing.
+
+    Examples
+    --------
+    >>> results = read_results(Path("results"), ["telco"])  # in a clone
+    >>> {cell.task.dataset for cell in results.cells}
+    {'telco'}
+    """
+    return assemble(read_journals(folder, configs, plan_of, only_usual))
+
+
+def read_journals(
+    folder: Path,
+    configs: Sequence[str] = (),
+    plan_of: Callable[[str], JournalPlan | None] | None = None,
+    only_usual: bool = False,
+) -> list[HeldJournal]:
+    """Read journals, but make no cells of them; see `read_results`."""
+    journals, words = [], WordsOf(folder)
+    tables = [JournalTable(path) for path in journal_paths(folder, configs)]
+    for found in usual(tables) if only_usual else tables:
+        name = found.path.stem
+        assumed = plan_of(name) if plan_of and found.plan is None else None
+        rows, plan = current(found.plan, found.table, assumed)
+        journals.append(HeldJournal(name, plan, found.table, rows, words, found.environments))
+    return journals
+
+
+def usual(tables: Sequence[JournalTable]) -> Sequence[JournalTable]:
+    """Return the journals without those of hypotheses, or those if there are no others.
+
+    Hypotheses (the key `hypotheses` of a config) are for `dprepro forensics`.
+    """
+    return [table for table in tables if not _runs_hypotheses(table)] or tables
+
+
+def _runs_hypotheses(table: JournalTable) -> bool:
+    """Return what a journal's plan says; of an older one, what the built-in config of its name."""
+    plan = table.last_plan
+    if plan is not None and plan.hypotheses is not None:
+        return plan.hypotheses
+    from dprepro.experiment.config import runs_hypotheses
+
+    return runs_hypotheses(table.path.stem)
+
+
+def assemble(journals: Sequence[HeldJournal]) -> Results:
+    """Return the cells of these journals."""
+    by_settings: dict[str, list[Part]] = defaultdict(list)
+    for journal in journals:
+        for part in journal.parts:
+            by_settings[part.task.cell].append(part)
+    cells = [make_cell(parts) for parts in by_settings.values()]
+    planned = [cell for journal in journals for cell in journal.planned()]
+    named = told_apart([*cells, *planned])
+    return Results(
+        named[: len(cells)],
+        {journal.name: journal.plan for journal in journals if journal.plan is not None},
+        named[len(cells) :],
+        tuple(journals),
+    )
+
+
+def journal_paths(folder: Path, configs: Sequence[str] = ()) -> list[Path]:
+    """Return the journals of `folder`, sorted, or those of the configs named.
+
+    Raises
+    ------
+    DpreproError
+        If the folder has no journals, or not the one of a named config.
+    """
+    paths = journal_files(folder)
+    if not paths:
+        raise DpreproError(
+            f"no journals (*.jsonl, *.parquet) in {folder.absolute()}"
+            f"{'' if folder.is_dir() else ', which is not a folder'}: `dprepro run CONFIG` writes "
+            "those of your config there, and --results DIR names another folder"
+        )
+    for name in configs:
+        if name not in paths:
+            from dprepro.experiment.config import to_run
+
+            raise DpreproError(
+                f"no journal of config {name!r} in {folder}{nearest(name, list(paths), 3) or '.'} "
+                f"`dprepro run {to_run(name)}` writes it; `dprepro configs` lists all built-in ones"
+            )
+    return [paths[name] for name in dict.fromkeys(configs)] if configs else list(paths.values())
+
+
+Tasks = Mapping[str, Sequence[Task]]
+"""By the name of a journal, one task of each cell that it holds records of."""
+
+
+def tasks_held(folder: Path) -> Tasks:
+    """Return what the journals of `folder` hold, those of hypotheses left out; see `usual`.
+
+    Raises
+    ------
+    DpreproError
+        If the folder has no journals, or one cannot be read.
+    """
+    tables = [JournalTable(path) for path in journal_paths(folder)]
+    return {table.path.stem: table.tasks for table in usual(tables)}
+
+
+def holding_both(held: Tasks, first: str, second: str, datasets: Collection[str] = ()) -> list[str]:
+    """Return the journals that are needed to compare two methods, dataset by dataset.
+
+    On each dataset these are the journals that hold both methods. Where there are none, they are
+    those that hold one of the two, if each method is in one of them.
+
+    Parameters
+    ----------
+    first, second
+        Labels or names of methods.
+    datasets
+        Only these; default all. If one of them is in no journal, all are taken.
+
+    Returns
+    -------
+    list of str
+        Names of journals, sorted. If no dataset has both methods: those that hold either; all of
+        them if none does.
+    """
+    holders: dict[str, dict[str, set[str]]] = defaultdict(dict)
+    for journal, tasks in held.items():
+        for dataset, methods in _mentioned(tasks, (first, second)).items():
+            holders[dataset][journal] = methods
+    wanted = holders.keys() & set(datasets) if holders.keys() >= set(datasets) else set()
+    found: set[str] = set()
+    for dataset in wanted or holders:
+        there = holders[dataset]
+        both = {name for name, methods in there.items() if len(methods) == 2}
+        if len(set().union(*there.values())) == 2:
+            found |= both or there.keys()
+    either = {name for there in holders.values() for name in there}
+    return sorted(found or either or held)
+
+
+def is_mentioned(held: Tasks, name: str) -> bool:
+    """Whether a journal holds a label or a method of this name."""
+    return any(_mentioned(tasks, [name]) for tasks in held.values())
+
+
+def _mentioned(tasks: Sequence[Task], names: Sequence[str]) -> dict[str, set[str]]:
+    """Return, by dataset, those of `names` that are the label or the method of a task there."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for task in tasks:
+        for name in {task.label, task.method}.intersection(names):
+            found[task.dataset].add(name)
+    return found

@@ -1,0 +1,198 @@
+"""A table of the user's, read as the card of a dataset says."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dprepro.data.card import Card
+from dprepro.data.cells import Holds, Kind, Spelling
+from dprepro.data.cleaning import (
+    CardError,
+    clean,
+    column_kinds,
+    marks_of,
+    not_two_labels,
+    other_labels,
+    public_domain,
+)
+from dprepro.data.formats import dialect_of
+from dprepro.rows.readers import CsvSettings, TableError
+from dprepro.rows.table import Table
+from dprepro.runtime.errors import nearest
+
+
+class CardTable(Table):
+    """The features and the target of a card, cleaned chunk by chunk as `clean` does it.
+
+    Other columns of the table are not read. Column names are those of the card, or those that its
+    first source renames. That source also says how a CSV is written: separator, encoding, columns.
+    `expect`, `sha256` and `test` are about the dataset's own files, and have no influence.
+
+    Parameters
+    ----------
+    source
+        See `Table.open`.
+    card
+        With a public domain.
+    store, encrypted
+        See `Table.open`.
+
+    Attributes
+    ----------
+    domain
+        That of the card.
+
+    Raises
+    ------
+    TableError
+        If the table lacks a column, or the card asks for what cannot be done row by row.
+    """
+
+    def __init__(
+        self, source: Any, card: Card, *, store: Path | None = None, encrypted: bool = False
+    ) -> None:
+        domain = public_domain(card)
+        if domain is None or card.features is None:
+            raise TableError(
+                f"the card of {card.name} gives no public domain, and a table that is read in "
+                "chunks needs one: add `features` to the card"
+            )
+        if card.distinct is not None:
+            raise TableError(
+                f"the card of {card.name} drops repeated rows (`distinct`), which cannot be done "
+                "chunk by chunk: leave it out"
+            )
+        if card.complete:
+            raise TableError(
+                f"the card of {card.name} drops rows that lack a value (`complete`), and a table "
+                "that is read in chunks keeps all of its rows: drop them from the table, and leave "
+                "it out"
+            )
+        if card.unit is not None:
+            raise TableError(
+                f"the card of {card.name} names a `unit`, whose rows can lie in any chunk, so that "
+                "they cannot be bounded: load the table whole (as the card's `file`, without "
+                "--table), or take `unit` and `rows_per_unit` off the card: the guarantee is then "
+                "about rows"
+            )
+        self.domain = domain
+        self._card, self._source = card, card.sources[0]
+        self._features = card.features
+        self._raw = Table.open(source, csv_settings(card), store=store, encrypted=encrypted)
+        self.store, self.encrypted = self._raw.store, self._raw.encrypted
+        self._raw_names = {name: self._raw_name(name) for name in (*card.features, card.target)}
+        self._raw.check(dict.fromkeys(self._raw_names.values(), "text"))
+
+    @property
+    def names(self) -> list[str]:
+        """The features of the card, then its target."""
+        return [*self._features, self._card.target]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """None: the card's texts are missing already."""
+        return ()
+
+    def holds(self, name: str) -> Holds:
+        """Return what a column holds once it is clean. Labels are codes."""
+        is_text = name in self._features and self._features[name].numeric is None
+        return "text" if is_text else "numbers"
+
+    def label_dtype(self, name: str) -> np.dtype:
+        """Return that of codes."""
+        return np.dtype(np.int64)
+
+    def check(self, kinds: Mapping[str, Kind]) -> None:
+        """Raise TableError if a column is not on the card."""
+        for name in kinds:
+            if name not in self._raw_names:
+                raise TableError(f"the card has no column {name!r}{nearest(name, self.names)}")
+
+    def chunks(
+        self, kinds: Mapping[str, Kind], chunk_rows: int | None = None
+    ) -> Iterator[pd.DataFrame]:
+        """Yield the rows as `Table.chunks`, clean: features as `Dataset` has them, targets coded.
+
+        Raises
+        ------
+        DpreproError
+            As `Table.chunks` and `clean`.
+        """
+        self.check(kinds)
+        card, others, before = self._card, set[str](), 0
+        marks = marks_of(card, self._source)
+        for raw in self._raw.records(self._raw_kinds, chunk_rows):
+            try:
+                X, y, _ = clean(raw, card, self._source)
+            except CardError as error:
+                raise TableError(error.with_lines(self.line_of, before)) from error
+            if card.task == "binary" and card.labels is None:
+                target = raw[self._raw_names[card.target]]
+                others |= other_labels(target, card, marks)
+                if len(others) > 1:
+                    raise TableError(not_two_labels(card))
+            before += len(X)
+            columns = {name: X[name].array for name in self._features} | {card.target: y}
+            yield pd.DataFrame({name: columns[name] for name in kinds}, copy=False)
+
+    @property
+    def _raw_kinds(self) -> dict[str, Kind]:
+        """How the columns of the table are read, before they are clean."""
+        kinds = column_kinds(self._card, self._source.model_copy(update={"rename": {}}))
+        return {
+            raw: "numeric" if kinds[name] == "numeric" else "text"
+            for name, raw in self._raw_names.items()
+        }
+
+    def line_of(self, row: int) -> int | None:
+        """Return the line of the file in which a row begins, from 0; None if there are no lines."""
+        return self._raw.line_of(row)
+
+    @property
+    def known_rows(self) -> int | None:
+        """How many rows there are, if the files say so: private."""
+        return self._raw.known_rows
+
+    @property
+    def bytes_read(self) -> tuple[int, int] | None:
+        """How much of a text file the latest pass has read, and its size; else None."""
+        return self._raw.bytes_read
+
+    def identity(self) -> dict[str, Any]:
+        """Return the identity of the table, and a digest of the card."""
+        digest = hashlib.sha256(self._card.model_dump_json().encode()).hexdigest()
+        return {**self._raw.identity(), "card": digest}
+
+    def _raw_name(self, name: str) -> str:
+        """Return what the table calls a column of the card."""
+        old = {new: old for old, new in self._source.rename.items()}.get(name, name)
+        found = [given for given in dict.fromkeys((old, name)) if given in self._raw.names]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise TableError(
+                f"the table has a column {old!r}, which the card renames to {name!r}, and a column "
+                f"{name!r}: take one of them out"
+            )
+        what = "target" if name == self._card.target else "feature"
+        renamed = f" (or {old!r}, which the card renames)" if old != name else ""
+        raise TableError(
+            f"the table has no column {name!r}{renamed}, a {what} of the card"
+            f"{self._raw.nearest(name, [*self.names, *self._source.rename])}"
+        )
+
+
+def csv_settings(card: Card) -> CsvSettings:
+    """Return how a card says that a CSV is written, by its first source."""
+    given = card.sources[0].format or card.format
+    missing = tuple(card.missing)
+    if given.kind not in (None, "csv"):
+        return CsvSettings(missing=missing, keeps_texts=True)
+    spelling = Spelling(given.decimal, given.thousands)
+    return CsvSettings(dialect_of(given), spelling, missing, keeps_texts=True)

@@ -1,0 +1,1 @@
+"""What every other part rests on: errors, files, terminals, threads, compiled kernels."""

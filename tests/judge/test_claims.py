@@ -1,0 +1,253 @@
+import math
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from dprepro.judge.cell_claims import CellClaim
+from dprepro.judge.claims import Outcome, judge_claims, load_claims
+from dprepro.judge.fact_claims import FactClaim
+from dprepro.judge.verdicts import Verdict, judge_cells
+from dprepro.papers.document import load_documents
+from dprepro.results.folder import Results
+from dprepro.results.metrics import margins
+from tests.report.journals import SPLITS, cell, spread
+
+PAPER = load_documents()["dp-ebm-2021"]
+CLAIMS = {c.name: c for c in load_claims()[PAPER.paper] if isinstance(c, CellClaim)}
+PUBLIC = [c for c in PAPER.cells() if c.dataset != "healthcare"]
+INF = math.inf
+
+
+def measured(changes=None, left_out=(), splits=SPLITS):
+    """Verdicts on results that are the printed ones, but for `changes` and datasets left out.
+
+    `changes` maps (dataset, method, epsilon) to a mean; None anywhere matches all.
+    """
+    cells = []
+    for printed in PUBLIC:
+        if printed.dataset in left_out:
+            continue
+        place = (printed.dataset, printed.method, printed.epsilon)
+        mean = printed.mean
+        for pattern, value in (changes or {}).items():
+            if all(p in (None, own) for p, own in zip(pattern, place, strict=True)):
+                mean = value
+        cells.append(
+            cell(
+                spread(mean, printed.std, splits),
+                printed.metric,
+                dataset=printed.dataset,
+                label=printed.method,
+                epsilon=printed.epsilon,
+            )
+        )
+    return judge_cells(PAPER, Results(tuple(cells)), margins())
+
+
+def claim_verdict(name, verdicts):
+    (found,) = judge_claims(PAPER.paper, [CLAIMS[name]], verdicts, margins())
+    return found
+
+
+@pytest.mark.parametrize("name", list(CLAIMS))
+def test_the_papers_own_cells_bear_out_its_claims(name):
+    assert claim_verdict(name, judge_cells(PAPER, Results(()), margins())).whole.holds
+
+
+@pytest.mark.parametrize("name", list(CLAIMS))
+def test_results_that_equal_the_printed_ones_hold_but_leave_out_private_data(name):
+    found = claim_verdict(name, measured())
+    assert found.outcome is Outcome.HOLDS
+    assert found.measured.figures == pytest.approx(found.published.figures)
+    assert {v.published.dataset for v in found.impossible} == {"healthcare"}
+    assert found.missing == ()
+
+
+@pytest.mark.parametrize("name", list(CLAIMS))
+def test_without_results_a_claim_is_not_run_and_names_every_cell(name):
+    found = claim_verdict(name, judge_cells(PAPER, Results(()), margins()))
+    assert (found.outcome, found.measured, found.published) == (Outcome.NOT_RUN, None, None)
+    assert set(found.missing) == {
+        c for c in CLAIMS[name].cells(PAPER.cells()) if c.dataset != "healthcare"
+    }
+
+
+@pytest.mark.parametrize("name", list(CLAIMS))
+def test_what_only_private_data_could_tell_is_impossible(name):
+    verdicts = [replace(v, verdict=Verdict.IMPOSSIBLE) for v in measured()]
+    assert claim_verdict(name, verdicts).outcome is Outcome.IMPOSSIBLE
+
+
+def test_too_few_splits_count_as_not_run():
+    found = claim_verdict("average-auroc", measured(splits=3))
+    assert found.outcome is Outcome.NOT_RUN
+    assert found.measured is None
+
+
+def test_partial_results_show_how_far_they_go():
+    found = claim_verdict("lightgbm-ahead", measured(left_out=["wine-white", "pol"]))
+    assert found.outcome is Outcome.NOT_RUN
+    assert found.measured.figures == {"ahead": 3, "datasets": 5}
+    assert {c.dataset for c in found.missing} == {"wine-white", "pol"}
+
+
+def test_averages_are_compared_on_the_same_datasets():
+    found = claim_verdict("average-auroc", measured())
+    assert found.measured.figures["DPBoost"] == pytest.approx((0.734 + 0.465 + 0.716) / 3)
+    assert found.whole.figures["DPBoost"] == pytest.approx((0.734 + 0.465 + 0.567 + 0.716) / 4)
+    assert "DPBoost 0.638" in found.measured.text
+
+
+@pytest.mark.parametrize(
+    ("shift", "outcome"), [(0.05, Outcome.FAILS), (-0.05, Outcome.FAILS), (0.004, Outcome.HOLDS)]
+)
+def test_an_average_may_be_off_by_the_margin(shift, outcome):
+    changes = {
+        (dataset, method, 4.0): next(
+            c.mean for c in PUBLIC if (c.dataset, c.method, c.epsilon) == (dataset, method, 4.0)
+        )
+        + shift
+        for dataset in ("adult", "credit", "telco")
+        for method in ("dp-ebm-gdp-2021", "dp-ebm-classic-2021")
+    }
+    assert claim_verdict("average-auroc", measured(changes)).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("private", "words"),
+    [
+        (0.869, "holds after rounding"),
+        (0.867, "does not hold"),
+        (0.873, "holds"),
+        (0.95, "holds"),
+    ],
+)
+def test_a_loss_counts_up_to_the_rounding_of_its_bound(private, words):
+    # The twin stands at 0.923: losses of 0.054, 0.056, 0.05 and a gain.
+    found = claim_verdict("loss-at-most", measured({("adult", "dp-ebm-gdp-2021", 0.5): private}))
+    assert found.words == words
+    assert (found.outcome is Outcome.HOLDS) == words.startswith("holds")
+    assert found.measured.figures["adult"] == pytest.approx(0.923 - private)
+
+
+@pytest.mark.parametrize(
+    ("place", "mean"),
+    [(("telco", "dpboost-2021", 8.0), 0.9), (("pol", "dp-linear", 0.5), 1.0)],
+)
+def test_one_rival_ahead_once_refutes_best_in_all(place, mean):
+    found = claim_verdict("best-in-all", measured({place: mean}))
+    assert found.outcome is Outcome.FAILS
+    assert found.measured.figures == {"won": 34, "settings": 35}
+    assert f"behind on {place[0]} at ε={place[2]:g}" in found.measured.text
+    assert found.published.figures == {"won": 35, "settings": 35}
+
+
+def test_either_variant_may_be_the_best():
+    changes = {("adult", "dp-ebm-gdp-2021", 1.0): 0.1, ("telco", "dp-ebm-classic-2021", 1.0): 0.1}
+    assert claim_verdict("best-in-all", measured(changes)).outcome is Outcome.HOLDS
+
+
+def test_a_tie_is_not_ahead():
+    changes = {("adult", None, 1.0): 0.7}
+    assert claim_verdict("best-in-all", measured(changes)).measured.figures["won"] == 34
+
+
+def test_the_number_of_settings_is_part_of_the_claim():
+    claim = CLAIMS["best-in-all"].model_copy(update={"settings": 41})
+    (found,) = judge_claims(PAPER.paper, [claim], measured(), margins())
+    assert not found.whole.holds
+    assert found.measured.holds
+
+
+def test_differences_above_the_epsilon_refute_that_they_are_only_below_it():
+    far = {(None, "dp-ebm-classic-2021", epsilon): 0.3 for epsilon in (2.0, 4.0, 8.0)}
+    found = claim_verdict("gdp-against-classic", measured(far))
+    assert found.outcome is Outcome.FAILS
+    assert found.measured.figures["share_above"] == 1.0
+    assert found.measured.figures["share_up_to"] == found.published.figures["share_up_to"]
+
+
+def test_differences_nowhere_refute_it_as_well():
+    same = {
+        (c.dataset, "dp-ebm-classic-2021", c.epsilon): c.mean
+        for c in PUBLIC
+        if c.method == "dp-ebm-gdp-2021"
+    }
+    found = claim_verdict("gdp-against-classic", measured(same))
+    assert found.measured.figures == {"share_up_to": 0.0, "share_above": 0.0}
+    assert found.outcome is Outcome.FAILS
+
+
+def test_lower_rmse_is_ahead():
+    found = claim_verdict("lightgbm-ahead", measured({("pol", "lightgbm", INF): 50.0}))
+    assert found.measured.figures == {"ahead": 4, "datasets": 7}
+    assert "pol" not in found.measured.text
+    assert found.outcome is Outcome.HOLDS
+
+
+def test_half_of_the_datasets_is_not_over_half():
+    behind = {("pol", "lightgbm", INF): 50.0, ("wine-white", "lightgbm", INF): 5.0}
+    assert claim_verdict("lightgbm-ahead", measured(behind)).outcome is Outcome.FAILS
+
+
+def test_only_an_unexplained_failure_counts():
+    found = claim_verdict("best-in-all", measured({("telco", "dpboost-2021", 8.0): 0.9}))
+    assert found.is_unexplained
+    assert not replace(found, explanation="known").is_unexplained
+    assert not claim_verdict("best-in-all", measured()).is_unexplained
+
+
+FACTS = {c.name: c for c in load_claims()[PAPER.paper] if isinstance(c, FactClaim)}
+REPORT = load_documents()["replication-report-2025"]
+RANGES = {c.name: c for c in load_claims()[REPORT.paper]}
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome"), [("table-1-adult", Outcome.HOLDS), ("table-1-pol", Outcome.FAILS)]
+)
+def test_a_fact_is_judged_without_results(name, outcome):
+    (found,) = judge_claims(PAPER.paper, [FACTS[name]], [], margins())
+    assert found.outcome is outcome
+    assert found.is_unexplained is (outcome is Outcome.FAILS)
+    assert found.whole is None
+    assert (found.missing, found.impossible) == ((), ())
+
+
+def test_a_fact_shows_what_is_stated_and_what_is_found():
+    (found,) = judge_claims(PAPER.paper, [FACTS["table-1-pol"]], [], margins())
+    assert found.published.text == "rows 15000, features 49"
+    assert found.measured.text == "rows 15000, features 48; not as stated: features"
+
+
+def in_range(mean, splits=3, **changed):
+    """The verdict on the range at epsilon 0.1 where GDP has this mean and classic has 0.78."""
+    claim = RANGES["adult-strong-privacy"].model_copy(update=changed)
+    cells = [
+        cell(
+            spread(value, 0.01, splits), "auc", dataset="adult", label=label, epsilon=0.1,
+            delta=1e-5,
+        )
+        for label, value in (("dp-ebm-classic", 0.78), ("dp-ebm-gdp", mean))
+    ]  # fmt: skip
+    asked = claim.unprinted(REPORT.paper)
+    more = judge_cells(REPORT, Results(tuple(cells)), margins(), asked)
+    (found,) = judge_claims(REPORT.paper, [claim], [], margins(), more)
+    return found
+
+
+def test_a_range_is_judged_on_results_that_no_printed_cell_asks_for():
+    found = in_range(0.80)
+    assert (found.outcome, found.whole) == (Outcome.HOLDS, None)
+    assert (found.published.holds, found.published.text) == (True, "0.77 to 0.81")
+    assert found.measured.text == "0.78 to 0.8"
+    # The standard error is 0.01 / sqrt(3): 0.815 + 2 sqrt(2) 0.0058 = 0.8313.
+    assert in_range(0.83).outcome is Outcome.HOLDS
+    assert in_range(0.833).outcome is Outcome.FAILS
+    assert in_range(0.833, high=Decimal("0.90")).outcome is Outcome.HOLDS
+
+
+def test_a_range_needs_all_its_results_in_full():
+    found = in_range(0.80, splits=2)
+    assert (found.outcome, found.measured) == (Outcome.NOT_RUN, None)
+    assert len(found.missing) == 2
