@@ -49,6 +49,28 @@ def test_the_site_has_every_page():
     assert SETTINGS["strict"]
 
 
+FIRST = (
+    "README.md",
+    "docs/tutorial.md",
+    "docs/privacy-in-short.md",
+    "docs/own-data.md",
+    "docs/release.md",
+    "docs/why-numbers-differ.md",
+)
+"""What a new user reads."""
+
+
+def test_the_documents_stay_short():
+    """Proofs, long tables and history stand in docs/evidence, which is not counted."""
+    pages = [page for page in pages_of(SETTINGS["nav"]) if (ROOT / page).is_file()]
+    lengths = {page: len((ROOT / page).read_text().split()) for page in pages}
+    assert lengths["README.md"] <= 1_500
+    assert sum(lengths[page] for page in FIRST) <= 6_000
+    assert sum(lengths.values()) <= 45_000
+    entries = re.findall("^- [*]{2}", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
+    assert len(entries) <= 60
+
+
 @pytest.mark.parametrize("page", formats.PAGES, ids=lambda page: page.name)
 def test_tables_of_keys_are_those_of_the_schemas(page):
     """`python -m tests.docs.formats` writes them anew."""
