@@ -16,7 +16,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from dprepro.schemas import SCHEMAS, schema
+from dprepro.cli.schema import SCHEMAS, json_schema
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / ".ci"))  # hooks are files, not modules of a package
@@ -34,7 +34,7 @@ PAGES = (
     "results/history/README.md",
     "results/trials/README.md",
 )
-SOURCES = ("dprepro/ebm/algorithm2.py", "dprepro/ebm_plus/algorithm.py")
+SOURCES = ("dprepro/methods/dp_ebm/algorithm2.py", "dprepro/methods/dp_ebm_plus/algorithm.py")
 """Sources that pages link to."""
 
 
@@ -55,7 +55,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     style = (ROOT / ".ci" / "site.css").read_text()
     files.append(File.generated(config, "assets/site.css", content=style))
     for name in SCHEMAS:
-        text = json.dumps(schema(name), indent=1)
+        text = json.dumps(json_schema(name), indent=1)
         files.append(File.generated(config, f"schemas/{name}.schema.json", content=text))
     return files
 
