@@ -45,7 +45,8 @@ from dprepro.methods.dp_ebm_plus.queries import (
     Residuals,
 )
 from dprepro.methods.dp_ebm_plus.smoothing import CURVE, JUMPS, Priors, priors
-from dprepro.methods.registry import Setting, get
+from dprepro.methods.entry import Setting
+from dprepro.methods.registry import get
 from dprepro.privacy.curator_base import GaussianUses
 from dprepro.privacy.query import Query, Release, Whole
 

@@ -88,7 +88,8 @@ from dprepro.methods.dp_ebm_plus import (
     smoothing,
     strategy,
 )
-from dprepro.methods.registry import Setting, get
+from dprepro.methods.entry import Setting
+from dprepro.methods.registry import get
 from dprepro.privacy.gdp import mu_of
 
 TABLES = {

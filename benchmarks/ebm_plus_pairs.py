@@ -21,7 +21,8 @@ from sklearn.metrics import roc_auc_score
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.dp_ebm_plus import pairs
-from dprepro.methods.registry import Setting, get
+from dprepro.methods.entry import Setting
+from dprepro.methods.registry import get
 
 SIMULATED = {"simulated": "regression", "simulated labels": "binary"}
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)

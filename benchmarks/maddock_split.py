@@ -31,8 +31,9 @@ from sklearn.model_selection import train_test_split
 from dprepro.data import load
 from dprepro.data.dataset import Dataset
 from dprepro.data.domain import Domain
+from dprepro.methods.entry import Setting
 from dprepro.methods.random_boosting.estimator import DPRandomBoostingClassifier
-from dprepro.methods.registry import Setting, get
+from dprepro.methods.registry import get
 from dprepro.papers.cells import load_published
 
 CONFIGS = Path(__file__).resolve().parents[1] / "configs"

@@ -17,7 +17,8 @@ from sklearn.metrics import roc_auc_score
 from dprepro.data import load
 from dprepro.data.dataset import Dataset
 from dprepro.experiment.splits import split_rows
-from dprepro.methods.registry import Setting, get
+from dprepro.methods.entry import Setting
+from dprepro.methods.registry import get
 
 TABLES = {
     "dp-gd-logistic": ("mammography", "ai4i2020", "phishing"),

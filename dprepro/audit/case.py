@@ -16,6 +16,7 @@ from dprepro.audit.distinguisher import Rule
 from dprepro.data.domain import Domain, NumericFeature, TaskKind
 from dprepro.data.encode import ENCODINGS
 from dprepro.methods import registry
+from dprepro.methods.entry import Setting
 from dprepro.privacy.ledger import Ledger
 
 Table = tuple[pd.DataFrame, np.ndarray]
@@ -177,7 +178,7 @@ def _fit_encoded(
     method = registry.get(setting.method)
     X, y = rows
     model = method.build(
-        registry.Setting(setting.task, setting.epsilon, setting.delta, domain, seed), **params
+        Setting(setting.task, setting.epsilon, setting.delta, domain, seed), **params
     )
     with warnings.catch_warnings():
         # Tiny, extreme tables make solvers complain; what the model then is, is what is audited.

@@ -18,7 +18,7 @@ from dprepro.runtime.text import latex, one_line
 
 if TYPE_CHECKING:
     from dprepro.data.card import Card
-    from dprepro.methods.registry import Method
+    from dprepro.methods.entry import Method
 
 
 def register(app: typer.Typer) -> None:

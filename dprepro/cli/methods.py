@@ -11,7 +11,7 @@ from dprepro.cli.configs import select, show_list
 from dprepro.cli.streams import say
 
 if TYPE_CHECKING:
-    from dprepro.methods.registry import Method
+    from dprepro.methods.entry import Method
 
 _HEADS = ("method", "guarantee", "neighbours", "noise")
 

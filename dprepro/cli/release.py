@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dprepro.data.card import Card
     from dprepro.experiment.config import ExperimentConfig
     from dprepro.experiment.record import Task
-    from dprepro.methods.registry import Method
+    from dprepro.methods.entry import Method
     from dprepro.privacy.guarantee_status import AuthorsWord
     from dprepro.privacy.ledger import Ledger
     from dprepro.release.book import Ahead, Entry

@@ -14,7 +14,6 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from dprepro.runtime.arguments import Instance, flag, name_of, real, sequence, texts
 from dprepro.runtime.errors import HOW_NUMBERS_LOOK
@@ -319,6 +318,8 @@ def refuse_unseen(feature: CategoricalFeature, unseen: np.ndarray) -> None:
 
 def draw_features(domain: Domain, rows: int, generator: np.random.Generator) -> pd.DataFrame:
     """Draw rows uniformly from a domain; all categories occur if there are enough rows."""
+    import pandas as pd
+
     columns: dict[str, Any] = {}
     for feature in domain.features:
         if isinstance(feature, NumericFeature):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.experiment.config import ExperimentConfig
 from dprepro.experiment.record import Task
-from dprepro.methods.registry import Method, Setting
+from dprepro.methods.entry import Method, Setting
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.privacy.units import ROW
 from dprepro.runtime.errors import DpreproError

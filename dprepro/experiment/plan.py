@@ -25,7 +25,7 @@ from dprepro.experiment.method_names import names_in_config
 from dprepro.experiment.metrics import METRICS, recorded_name, scorer_names
 from dprepro.experiment.record import Task
 from dprepro.methods import registry
-from dprepro.methods.registry import Guarantee, Method
+from dprepro.methods.entry import Guarantee, Method
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.units import ROW, unit_in_words
 from dprepro.runtime.errors import DpreproError, nearest

@@ -309,7 +309,8 @@ def _explain(cell: CellVerdict, entries: Sequence[Deviation]) -> tuple[CellVerdi
 
 def tolerance_of(method: str) -> float:
     """Return the largest relative difference allowed for a method: what its entry says."""
-    from dprepro.methods.registry import REPEATS, all_methods
+    from dprepro.methods.entry import REPEATS
+    from dprepro.methods.registry import all_methods
 
     found = all_methods().get(method)
     return found.repeats_within if found else REPEATS

@@ -21,7 +21,7 @@ from dprepro.methods.plugins import PACKAGE_FILE
 from dprepro.privacy.noise_tracking import watching_sources
 
 if TYPE_CHECKING:
-    from dprepro.methods.registry import Method, Setting
+    from dprepro.methods.entry import Method, Setting
     from dprepro.privacy.ledger import Ledger
     from dprepro.privacy.noise_tracking import Watched
 

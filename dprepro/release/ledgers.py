@@ -23,8 +23,8 @@ from dprepro.experiment.ledger_disclosures import note_circumstances, setting_of
 from dprepro.experiment.plan import narrow, plan, task_seed
 from dprepro.experiment.record import Task
 from dprepro.methods import registry
+from dprepro.methods.entry import Method, Setting
 from dprepro.methods.own import fit_method, note_repeats
-from dprepro.methods.registry import Method, Setting
 from dprepro.privacy.guarantee_status import UNVERIFIED, Standing, standing_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.release.progress import shown_steps

@@ -11,7 +11,7 @@ from dprepro.data.card import Card
 from dprepro.data.domain import Domain, NumericFeature, TaskKind
 from dprepro.experiment.config import ExperimentConfig, MethodEntry
 from dprepro.methods import registry
-from dprepro.methods.registry import Guarantee, Method, Setting
+from dprepro.methods.entry import Guarantee, Method, Setting
 from dprepro.privacy.guarantee_status import AuthorsWord, Noise
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sampling.sampler import SAMPLING_DISTANCE

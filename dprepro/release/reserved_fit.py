@@ -15,7 +15,7 @@ from dprepro.additive.record import ledger_to_json
 from dprepro.data.card import Card
 from dprepro.estimators.contract import ledger_of
 from dprepro.experiment.environment import git_state
-from dprepro.methods.registry import Method
+from dprepro.methods.entry import Method
 from dprepro.privacy.ledger import Ledger, slack
 from dprepro.privacy.noise_tracking import watching_noise
 from dprepro.release.book import Entry, read_book, reserve, settle

@@ -11,7 +11,8 @@ import sys
 from collections import Counter
 from fnmatch import fnmatch
 
-from dprepro.methods.registry import Guarantee, all_methods
+from dprepro.methods.entry import Guarantee
+from dprepro.methods.registry import all_methods
 from dprepro.papers.document import load_documents
 from dprepro.privacy.guarantee_status import Noise
 from tests.docs.pages import ROOT

@@ -9,7 +9,8 @@ from collections import Counter
 
 import pytest
 
-from dprepro.methods.registry import Guarantee, Method, all_methods
+from dprepro.methods.entry import Guarantee, Method
+from dprepro.methods.registry import all_methods
 from tests.docs import counts
 from tests.docs.counts import SENTENCES, WORDS, counted, pattern, renewed
 from tests.docs.pages import PAGES, ROOT

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods import registry
-from dprepro.methods.registry import Setting
+from dprepro.methods.entry import Setting
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.guarantee_status import Noise
 from dprepro.privacy.private import Private

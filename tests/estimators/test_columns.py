@@ -14,7 +14,8 @@ import pytest
 
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.estimators.columns import check_columns
-from dprepro.methods.registry import Setting, all_methods
+from dprepro.methods.entry import Setting
+from dprepro.methods.registry import all_methods
 
 ROWS = 24
 CODES = np.arange(ROWS) % 2

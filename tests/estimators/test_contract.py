@@ -40,7 +40,8 @@ from dprepro.estimators.contract import (
     reads_scores,
     scores_rows,
 )
-from dprepro.methods.registry import Method, Setting, all_methods
+from dprepro.methods.entry import Method, Setting
+from dprepro.methods.registry import all_methods
 from dprepro.privacy.ledger import Ledger
 
 PACKAGE = Path(dprepro.__file__).parent
@@ -51,37 +52,35 @@ ELSEWHERE = {
     "additive/export/predictor.py": {"x": "a number of NumPy's, which this file does not import"},
     "audit/subjects.py": {"module": "a module of cases need not have both kinds"},
     "cli/__init__.py": {"module": "a module of the command line need not be a command"},
-    "data/identity.py": {
+    "data/fingerprint.py": {
         "card": "fields of a card, by name",
         "source": "fields of a source, by name",
     },
-    "exact/bits.py": {"os": "Windows has no fork"},
-    "compiled/trusted.py": {"os": "Windows has no owners of files"},
+    "privacy/sampling/bits.py": {"os": "Windows has no fork"},
+    "runtime/kernels.py": {"os": "Windows has no owners of files"},
     "experiment/run.py": {"signal": "Windows has no SIGHUP"},
-    "data/network.py": {
-        "error": "errors of libraries of different versions",
-        "error.args[0]": "the same, one deeper",
-    },
     "data/register.py": {
         "error": "OSError has a reason, others have not",
         "except AttributeError": "a damaged register, read as JSON",
     },
-    "data/sources.py": {"sklearn.datasets": "a loader by the name that a card gives"},
+    "data/sources.py": {
+        "sklearn.datasets": "a loader by the name that a card gives",
+        "error": "errors of libraries of different versions",
+        "error.args[0]": "the same, one deeper",
+    },
     "experiment/executors.py": {"signal": "Windows has no pthread_sigmask"},
-    "experiment/pools.py": {"signal": "Windows has no pthread_sigmask"},
+    "experiment/local.py": {"signal": "Windows has no pthread_sigmask"},
     "experiment/safe_path.py": {"module": "a function by name", "start": "of a function"},
-    "methods/fields.py": {
+    "methods/entry.py": {"importlib.import_module(module)": "the class of an estimator, by name"},
+    "methods/plugins.py": {
         "module": "a user's file need not have METHODS",
         "method": "fields of a method, by name",
     },
-    "methods/registry.py": {
-        "module": "a module need not have METHODS",
-        "importlib.import_module(module)": "the class of an estimator, by name",
-    },
+    "methods/registry.py": {"module": "a package need not have METHODS"},
     "release/book.py": {"except AttributeError": "a damaged book, read as JSON"},
-    "plain.py": {"numpy": "types by name, where NumPy is loaded"},
-    "published/schema.py": {"cell": "fields of a published cell, by name"},
-    "yaml_source.py": {
+    "runtime/arguments.py": {"numpy": "types by name, where NumPy is loaded"},
+    "papers/schema.py": {"cell": "fields of a published cell, by name"},
+    "runtime/yaml_files.py": {
         "error": "errors of PyYAML with and without a place",
         "except AttributeError": "values that PyYAML leaves to Python",
     },

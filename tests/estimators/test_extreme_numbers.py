@@ -15,7 +15,8 @@ from dprepro.data.encode import ENCODINGS
 from dprepro.estimators.targets import LARGEST_TARGET, LEAST_RANGE
 from dprepro.methods.dp_ebm.ebm import EBMRegressor
 from dprepro.methods.dp_ebm.estimator import DPEBMRegressor
-from dprepro.methods.registry import Method, Setting, all_methods
+from dprepro.methods.entry import Method, Setting
+from dprepro.methods.registry import all_methods
 
 ROWS = 200
 REGRESSORS = sorted(name for name, one in all_methods().items() if "regression" in one.tasks)

@@ -27,6 +27,7 @@ from dprepro.experiment.plan import plan
 from dprepro.experiment.record import Task
 from dprepro.experiment.worker import DataRef, Encoded, run_task
 from dprepro.methods import registry
+from dprepro.methods.entry import Method, Setting
 from tests.in_process import in_process
 from tests.lab import CARD
 from tests.methods.quick import quick
@@ -311,7 +312,7 @@ METHODS = [
 def poisoned(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Task, Any]]:
     """Return a function that makes every task find poisoned rows, and the task."""
 
-    def prepare(method: registry.Method, kind: TaskKind, fault: str) -> tuple[Task, Encoded]:
+    def prepare(method: Method, kind: TaskKind, fault: str) -> tuple[Task, Encoded]:
         X, y, domain = data(kind)
         encoded = ENCODINGS[method.encoding](domain).transform(X)
         good = Encoded(encoded, y, encoded[:50], y[:50], domain, 2 if kind == "binary" else 0)
@@ -330,7 +331,7 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Task, Any]]
 
 @pytest.mark.parametrize(("method", "kind"), METHODS, ids=lambda v: getattr(v, "name", v))
 def test_no_record_of_any_method_quotes_a_value(
-    poisoned: Callable[..., tuple[Task, Any]], method: registry.Method, kind: TaskKind
+    poisoned: Callable[..., tuple[Task, Any]], method: Method, kind: TaskKind
 ) -> None:
     if method.requires:
         pytest.importorskip(method.requires)
@@ -350,11 +351,11 @@ OURS = [(m, t) for m, t in METHODS if m.takes_epsilon]
 
 @pytest.mark.parametrize(("method", "kind"), OURS, ids=lambda v: getattr(v, "name", v))
 def test_no_private_estimator_quotes_a_value_itself(
-    poisoned: Callable[..., tuple[Task, Any]], method: registry.Method, kind: TaskKind
+    poisoned: Callable[..., tuple[Task, Any]], method: Method, kind: TaskKind
 ) -> None:
     for fault in POISON:
         task, rows = poisoned(method, kind, fault)
-        setting = registry.Setting(kind, task.epsilon, task.delta, rows.domain, 0)
+        setting = Setting(kind, task.epsilon, task.delta, rows.domain, 0)
         model = method.build(setting, **task.params)
         said = ""
         try:

@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.data.encode import ENCODINGS
 from dprepro.methods import registry
-from dprepro.methods.registry import Method, Setting
+from dprepro.methods.entry import Method, Setting
 from tests.golden.digest import digest, released
 
 GOLDEN = Path(__file__).with_name("golden.json")

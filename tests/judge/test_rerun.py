@@ -6,7 +6,7 @@ import pytest
 from dprepro.experiment.record import Record
 from dprepro.judge.check import compare_records, tolerance_of
 from dprepro.methods import registry
-from dprepro.methods.registry import REPEATS
+from dprepro.methods.entry import REPEATS
 from tests.report.journals import records
 
 COMMITTED = records([0.87, 0.88, 0.86])

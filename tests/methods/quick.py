@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dprepro.methods.registry import Method
+from dprepro.methods.entry import Method
 
 FEW: dict[str, Any] = {
     "n_epochs": 10, "n_estimators": 10, "n_trees": 10, "trees_per_ensemble": 5, "epochs": 1,

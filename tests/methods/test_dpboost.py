@@ -5,7 +5,8 @@ import pytest
 
 from dprepro.data.encode import ENCODINGS
 from dprepro.methods.dpboost.variants import of_code
-from dprepro.methods.registry import Setting, get
+from dprepro.methods.entry import Setting
+from dprepro.methods.registry import get
 from tests.methods.test_methods import problem
 
 

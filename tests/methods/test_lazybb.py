@@ -11,8 +11,9 @@ import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.data.encode import BooleanEncoder
+from dprepro.methods.entry import Guarantee, Setting
 from dprepro.methods.lazybb import METHODS
-from dprepro.methods.registry import Guarantee, Setting, get
+from dprepro.methods.registry import get
 
 RNG = np.random.default_rng(0)
 DOMAIN = Domain((NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b", "c"))), ("0", "1"))

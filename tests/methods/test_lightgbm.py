@@ -10,7 +10,8 @@ from dprepro.data import load
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.data.encode import ENCODINGS
 from dprepro.experiment.splits import split_rows
-from dprepro.methods.registry import Setting, get
+from dprepro.methods.entry import Setting
+from dprepro.methods.registry import get
 
 
 def build(task="binary", seed=0, **params):

@@ -7,7 +7,8 @@ import pytest
 
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.experiment.config import load_config
-from dprepro.methods.registry import Setting, get
+from dprepro.methods.entry import Setting
+from dprepro.methods.registry import get
 from dprepro.privacy.subsampling import pld_epsilon
 from dprepro.release.ledgers import planned_ledgers
 

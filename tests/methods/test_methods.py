@@ -10,7 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.data.encode import ENCODINGS
-from dprepro.methods.registry import Guarantee, Setting, all_methods
+from dprepro.methods.entry import Guarantee, Setting
+from dprepro.methods.registry import all_methods
 from tests.methods.quick import quick
 
 FEATURES = (NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b")))

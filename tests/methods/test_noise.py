@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.methods.registry import Guarantee, all_methods
+from dprepro.methods.entry import Guarantee
+from dprepro.methods.registry import all_methods
 from dprepro.privacy.guarantee_status import Noise
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.units import Division

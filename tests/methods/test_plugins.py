@@ -6,6 +6,7 @@ import pytest
 
 from dprepro import cli
 from dprepro.methods import registry
+from dprepro.methods.entry import Method
 from dprepro.runtime.errors import DpreproError, DpreproWarning
 
 INF = float("inf")
@@ -189,7 +190,7 @@ def test_a_field_of_a_wrong_type_or_value_is_refused(plugins, field, given, says
 
 def test_every_field_is_checked():
     # A wrong adjacency is refused by `Method` itself, and `file` is not given.
-    assert set(registry.Method.__dataclass_fields__) - set(WRONG) == {"adjacency", "code", "file"}
+    assert set(Method.__dataclass_fields__) - set(WRONG) == {"adjacency", "code", "file"}
 
 
 @pytest.mark.parametrize("tasks", ["{'binary'}", "['binary']", "('binary', 'regression')"])

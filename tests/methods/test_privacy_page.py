@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from dprepro.methods.registry import Guarantee, all_methods
+from dprepro.methods.entry import Guarantee
+from dprepro.methods.registry import all_methods
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.guarantee_status import Noise
 

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from dprepro.methods import registry
+from dprepro.methods.entry import Made
 from dprepro.privacy.private import Private, PrivateRowsError
 from dprepro.runtime.errors import DpreproError
 
@@ -109,7 +110,7 @@ OF_LIGHTGBM = {"objective", "class_weight", "importance_type", "kwargs"}
 @pytest.mark.parametrize("name", sorted(set(registry.all_methods()) - NOT_LISTED))
 def test_every_parameter_of_the_constructor_is_listed_with_its_default(name):
     build = registry.get(name).build
-    if not isinstance(build, registry.Made):
+    if not isinstance(build, Made):
         build = registry.get("dpboost" if "dpboost" in name else "dp-ebm-gdp").build
     if (requires := registry.get(name).requires) is not None:
         pytest.importorskip(requires)

@@ -8,7 +8,8 @@ import pytest
 
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.data.encode import ENCODINGS
-from dprepro.methods.registry import Setting, get
+from dprepro.methods.entry import Setting
+from dprepro.methods.registry import get
 from dprepro.privacy.private import PrivateRowsError
 
 
@@ -41,7 +42,7 @@ def fit(name, task):
 )
 def test_a_cheating_method_is_caught(name, task, package, curator, monkeypatch):
     """It wants the exact targets instead of a curator, and does not get them."""
-    estimator = importlib.import_module(f"dprepro.baselines.{package}.estimator")
+    estimator = importlib.import_module(f"dprepro.methods.{package}.estimator")
 
     def cheat(rows, *_):
         names = {"__name__": estimator.__name__}

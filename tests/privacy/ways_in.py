@@ -59,11 +59,11 @@ ALLOWED = {
         "sys.modules",
         "spec_from_file_location",
         "module_from_spec",
-        "__traceback__",  # names the line of the user's file where an error arose, as below
+        "getattr(..., name)",  # fields of an entry
     },
-    "dprepro.methods.fields": {"getattr(..., name)"},
-    # The class of an estimator, by the name that its entry has.
-    "dprepro.methods.registry": {"getattr(..., name)"},
+    # The class of an estimator, by the name that its entry has. The line of the user's file where
+    # an error arose is found as below.
+    "dprepro.methods.entry": {"getattr(..., name)", "__traceback__"},
     # What a fit found, to forget it: it has no way into `Private`, which has no such attributes.
     "dprepro.estimators.inputs": {"vars", "delattr(..., name)"},
     # Fields of dataclasses of results and audits, without rows.

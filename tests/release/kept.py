@@ -25,7 +25,7 @@ from dprepro.additive.model import AdditiveModel
 from dprepro.data.domain import CategoricalFeature, Domain, Feature, NumericFeature
 from dprepro.data.encode import ENCODINGS
 from dprepro.methods import registry
-from dprepro.methods.registry import Setting
+from dprepro.methods.entry import Setting
 from dprepro.privacy.noise_tracking import watching_noise
 from dprepro.report.model_page.content import model_page
 from dprepro.runtime.errors import DpreproError

@@ -12,7 +12,7 @@ from dprepro.additive.file import LARGEST_KEPT_TARGET, encoded, model_from_text
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.estimators.targets import LEAST_RANGE
 from dprepro.methods import registry
-from dprepro.methods.registry import Setting
+from dprepro.methods.entry import Setting
 from dprepro.privacy.noise_tracking import watching_noise
 from dprepro.release.planning import _unfit
 from tests.release.kept import BOUNDS, tried

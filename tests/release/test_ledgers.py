@@ -10,7 +10,7 @@ from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.experiment.config import load_config
 from dprepro.experiment.ledger_disclosures import SPLIT, note_circumstances
 from dprepro.methods import registry
-from dprepro.methods.registry import Setting
+from dprepro.methods.entry import Setting
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.release.ledgers import draw_rows, planned_ledgers
 from dprepro.runtime.errors import DpreproError

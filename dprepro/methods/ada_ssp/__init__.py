@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dprepro.methods.registry import REPEATS_PRODUCTS, Guarantee, Made, private
+from dprepro.methods.entry import REPEATS_PRODUCTS, Guarantee, Made, private
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.privacy.units import Division
 
-AUDITS = "dprepro.methods.ada_ssp.audit"
 METHODS = [
     private(
         name="ada-ssp",

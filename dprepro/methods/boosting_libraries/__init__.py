@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dprepro.estimators.contract import Estimator
-from dprepro.methods.registry import Made, Setting, not_private
+from dprepro.methods.entry import Made, Setting, not_private
 
 
 def _build_xgboost(setting: Setting, **params: Any) -> Estimator:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dprepro.data.domain import TaskKind
-from dprepro.methods.registry import Guarantee, Made, not_private, private
+from dprepro.methods.entry import Guarantee, Made, not_private, private
 from dprepro.privacy.guarantee_status import Noise
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.units import Division

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dprepro.methods.registry import REPEATS_SOLVER, Guarantee, Made, Method, private
+from dprepro.methods.entry import REPEATS_SOLVER, Guarantee, Made, Method, private
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
@@ -23,7 +23,6 @@ def _method(name: str, title: str, guarantee: Guarantee, inputs: str, assumes: s
     )
 
 
-AUDITS = "dprepro.methods.dp_bag.audit"
 METHODS = [
     _method(
         "dp-bag", "DP-Bag", Guarantee.NONE, "rows",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dprepro.estimators.contract import Estimator
-from dprepro.methods.registry import (
+from dprepro.methods.entry import (
     REPEATS_FLOATS,
     Build,
     Guarantee,
@@ -68,7 +68,6 @@ _GAP = "regression: the proof has a gap, since residuals can exceed the label ra
 _PAPER = "Nori et al. 2021"
 _ON_INDICATORS = f"{_PAPER}, Algorithm 2, on one-hot categories: more features, more noise"
 
-AUDITS = "dprepro.methods.dp_ebm.audit"
 METHODS = [
     _private(
         "dp-ebm-gdp",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dprepro.methods.registry import Guarantee, Made, private
+from dprepro.methods.entry import Guarantee, Made, private
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.privacy.units import Division
 
-AUDITS = "dprepro.methods.dp_ebm_plus.audit"
 METHODS = [
     private(
         name="dp-ebm-plus",

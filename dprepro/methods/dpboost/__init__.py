@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dprepro.estimators.contract import Estimator
-from dprepro.methods.registry import Build, Guarantee, Made, Method, Setting, private
+from dprepro.methods.entry import Build, Guarantee, Made, Method, Setting, private
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT, Adjacency
 
 _ESTIMATORS = (
@@ -79,7 +79,6 @@ def _of_code(name: str, title: str, coding: str, encoding: str) -> Method:
     )
 
 
-AUDITS = "dprepro.methods.dpboost.audit"
 METHODS = [
     _method(
         "dpboost",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dprepro.methods.registry import Guarantee, Made, not_private, private
+from dprepro.methods.entry import Guarantee, Made, not_private, private
 from dprepro.privacy.sensitivity import ZERO_OUT
 
-AUDITS = "dprepro.methods.forests.audit"
 METHODS = [
     private(
         name="dp-random-forest",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dprepro.methods.registry import Build, Guarantee, Made, Method, not_private, private
+from dprepro.methods.entry import Build, Guarantee, Made, Method, not_private, private
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 _PUBLIC = (
@@ -55,7 +55,6 @@ def _method(
 _ONE_RULE = Made("dprepro.methods.lazybb.estimator:OneRule")
 _NONE, _PURE, _APPROXIMATE = Guarantee.NONE, Guarantee.PURE, Guarantee.APPROXIMATE
 
-AUDITS = "dprepro.methods.lazybb.audit"
 METHODS = [
     _boosted("lazybb-1r", "LazyBB, 1-Rules", "1r", _PURE, "Theorem 7"),
     _boosted("lazybb-topdown", "LazyBB, trees", "topdown", _PURE, "Theorem 10"),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dprepro.data.domain import TaskKind
-from dprepro.methods.registry import REPEATS_PRODUCTS, Guarantee, Made, not_private, private
+from dprepro.methods.entry import REPEATS_PRODUCTS, Guarantee, Made, not_private, private
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 _REGRESSION: frozenset[TaskKind] = frozenset({"regression"})
 _OURS = "dprepro.methods.linear_regression.estimator:"
 
-AUDITS = "dprepro.methods.linear_regression.audit"
 METHODS = [
     private(
         name="dp-linear-fair",

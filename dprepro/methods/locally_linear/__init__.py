@@ -7,14 +7,7 @@ from typing import Any
 
 from dprepro.data.domain import TaskKind
 from dprepro.estimators.contract import Estimator
-from dprepro.methods.registry import (
-    REPEATS_EPOCHS,
-    Guarantee,
-    Made,
-    Setting,
-    not_private,
-    private,
-)
+from dprepro.methods.entry import REPEATS_EPOCHS, Guarantee, Made, Setting, not_private, private
 from dprepro.privacy.guarantee_status import Noise
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.units import Division
@@ -42,7 +35,6 @@ def _build_network(setting: Setting, **params: Any) -> Estimator:
     return Network(random_state=setting.seed, **settings)  # its `epsilon` is Adam's
 
 
-AUDITS = "dprepro.methods.locally_linear.audit"
 METHODS = [
     private(
         name="dp-llm",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dprepro.data.domain import TaskKind
-from dprepro.methods.registry import (
+from dprepro.methods.entry import (
     REPEATS_NEVER,
     REPEATS_SOLVER,
     Guarantee,
@@ -19,7 +19,6 @@ _REFERENCE = "Chaudhuri, Monteleoni, Sarwate 2011, as in diffprivlib 0.6.6"
 _OURS = "dprepro.methods.logistic.estimator:"
 _DEFAULTS = {"C": 1.0, "max_iter": 100}
 
-AUDITS = "dprepro.methods.logistic.audit"
 METHODS = [
     private(
         name="dp-logistic",

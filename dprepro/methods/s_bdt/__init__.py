@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dprepro.methods.registry import Guarantee, Made, Method, private
+from dprepro.methods.entry import Guarantee, Made, Method, private
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.units import Division
 
@@ -37,7 +37,6 @@ def _method(
     )
 
 
-AUDITS = "dprepro.methods.s_bdt.audit"
 METHODS = [
     _method(
         "s-bdt", "S-BDT", Guarantee.NONE, True,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dprepro.methods.registry import Guarantee, Made, private
+from dprepro.methods.entry import Guarantee, Made, private
 from dprepro.privacy.sensitivity import ZERO_OUT
 
-AUDITS = "dprepro.methods.toy_ebm.audit"
 METHODS = [
     private(
         name="toy-dp-ebm",

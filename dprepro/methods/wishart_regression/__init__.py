@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dprepro.methods.registry import REPEATS_PRODUCTS, Guarantee, Made, private
+from dprepro.methods.entry import REPEATS_PRODUCTS, Guarantee, Made, private
 from dprepro.privacy.guarantee_status import Noise
 from dprepro.privacy.sensitivity import REPLACE_ONE
 

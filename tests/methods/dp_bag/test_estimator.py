@@ -9,7 +9,8 @@ import pytest
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.estimators.inputs import PrivacyWarning
 from dprepro.methods.dp_bag.estimator import DPBagClassifier
-from dprepro.methods.registry import Setting, get
+from dprepro.methods.entry import Setting
+from dprepro.methods.registry import get
 from dprepro.privacy.composition import affordable_votes
 
 DOMAIN = Domain((NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b"))), ("0", "1"))

@@ -4,8 +4,9 @@ import numpy as np
 
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.estimators.inputs import Arrays
+from dprepro.methods.entry import Setting
 from dprepro.methods.linear_regression.curator import LinearCurator
-from dprepro.methods.registry import Setting, get
+from dprepro.methods.registry import get
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
 from dprepro.privacy.sensitivity import REPLACE_ONE

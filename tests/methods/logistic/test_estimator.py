@@ -11,8 +11,9 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from dprepro.data.domain import Domain, NumericFeature
+from dprepro.methods.entry import Setting
 from dprepro.methods.logistic.estimator import DPLogisticRegression
-from dprepro.methods.registry import Setting, get
+from dprepro.methods.registry import get
 from dprepro.privacy.objective import ObjectivePerturbation
 
 DOMAIN = Domain((NumericFeature("x", 0, 1),), ("0", "1"))

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.methods.registry import Setting, get
+from dprepro.methods.entry import Setting
+from dprepro.methods.registry import get
 from dprepro.methods.s_bdt.curator import HALVED, SETTINGS
 from dprepro.methods.s_bdt.estimator import SBDTClassifier, SBDTRegressor
 from dprepro.methods.s_bdt.losses import UNIT

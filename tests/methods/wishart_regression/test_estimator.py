@@ -9,7 +9,8 @@ from dprepro.data import load
 from dprepro.data.domain import Domain
 from dprepro.data.encode import ENCODINGS
 from dprepro.experiment.splits import split_rows
-from dprepro.methods.registry import Setting, get
+from dprepro.methods.entry import Setting
+from dprepro.methods.registry import get
 from dprepro.methods.wishart_regression.curator import GAPS
 from dprepro.methods.wishart_regression.estimator import WishartLinearRegression
 from dprepro.privacy.ledger import Ledger
