@@ -163,8 +163,8 @@ def _refuse_parts(*parts: object) -> None:
 
 def _rows(found: Results, report: CheckReport) -> list[dict[str, str]]:
     from dprepro.papers.document import select_documents
-    from dprepro.report.layout.tables import build_tables
-    from dprepro.report.write.rows import recorded_rows
+    from dprepro.report.layout import build_tables
+    from dprepro.report.rows import recorded_rows
 
     return recorded_rows(build_tables(found, select_documents(), compare=True), report)
 
@@ -222,8 +222,8 @@ def _show(
     verbose: bool,
     format: CheckFormat,
 ) -> None:
-    from dprepro.report.write.check import render_again, render_cells, render_check
-    from dprepro.report.write.rows import again_json, check_json
+    from dprepro.report.check import render_again, render_cells, render_check
+    from dprepro.report.rows import again_json, check_json
     from dprepro.runtime.terminal import console
     from dprepro.runtime.text import json_text
 

@@ -60,7 +60,7 @@ def compare(
     Example: dprepro compare dp-ebm-plus dp-ebm-gdp --epsilon 1
     """
     from dprepro.judge.comparing import compare_methods
-    from dprepro.report.write.comparing import (
+    from dprepro.report.comparing import (
         comparison_rows,
         csv_rows,
         json_comparison,
@@ -103,8 +103,7 @@ def _held(
     from dprepro.experiment.method_names import any_name_meant
     from dprepro.judge.comparing import refuse_unknown
     from dprepro.results.cell import MARK, is_shipped
-    from dprepro.results.folder import assemble, holding_both, is_mentioned, tasks_held
-    from dprepro.results.shipped import beside
+    from dprepro.results.folder import assemble, beside, holding_both, is_mentioned, tasks_held
     from dprepro.runtime.files import builtin
 
     meant = []

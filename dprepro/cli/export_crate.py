@@ -23,7 +23,7 @@ from dprepro.runtime.errors import DpreproError
 
 if TYPE_CHECKING:
     from dprepro.experiment.journal import JournalContents
-    from dprepro.report.write.crate import Run
+    from dprepro.report.crate import Run
     from dprepro.results.folder import Results
 
 _ADDRESS = re.compile(r"https?://\S+$")
@@ -90,7 +90,7 @@ def _write(
     licence: str | None,
 ) -> int:
     """Write the crate; the metadata comes last, so that a folder without it is not finished."""
-    from dprepro.report.write.crate import METADATA, metadata
+    from dprepro.report.crate import METADATA, metadata
 
     described: dict[str, str] = {}
     for part in ("journals", "configs", "figures"):
@@ -110,7 +110,7 @@ def _write(
 
 def _run(folder: Path, path: Path, contents: JournalContents, described: dict[str, str]) -> Run:
     from dprepro.experiment.config import config_names
-    from dprepro.report.write.crate import Run
+    from dprepro.report.crate import Run
     from dprepro.runtime.files import builtin
 
     name, plan = path.stem, contents.plan
@@ -132,8 +132,8 @@ def _verdicts(folder: Path, found: Results, described: dict[str, str]) -> None:
     from dprepro.judge.deviations import load_claim_deviations, load_deviations
     from dprepro.judge.snapshot import recorded_text
     from dprepro.papers.document import select_documents
-    from dprepro.report.layout.tables import build_tables
-    from dprepro.report.write.rows import recorded_rows
+    from dprepro.report.layout import build_tables
+    from dprepro.report.rows import recorded_rows
     from dprepro.results.metrics import margins
 
     documents = select_documents(None)
@@ -148,9 +148,8 @@ def _verdicts(folder: Path, found: Results, described: dict[str, str]) -> None:
 
 def _pictures(found: Results, folder: Path) -> list[Path]:
     from dprepro.papers.document import select_documents
-    from dprepro.report.draw.curves import build_panels
-    from dprepro.report.draw.figures import write_figures
-    from dprepro.report.layout.tables import build_tables
+    from dprepro.report.draw.curves import build_panels, write_figures
+    from dprepro.report.layout import build_tables
 
     tables = build_tables(found, select_documents(None), compare=True)
     return write_figures(build_panels(tables, ()), folder, ["png"])

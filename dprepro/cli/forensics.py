@@ -14,7 +14,7 @@ from dprepro.cli.journals import DEFAULT_FOLDER, Paper, ResultsFolder, read
 from dprepro.cli.status import Waiting
 
 if TYPE_CHECKING:
-    from dprepro.judge.held_out import Judgement
+    from dprepro.judge.forensics import Judgement
 
 
 class ForensicsFormat(str, Enum):
@@ -63,11 +63,10 @@ def forensics(
 
     Example: dprepro forensics --dataset adult --method dpboost-2021
     """
-    from dprepro.judge.forensics import columns_of
-    from dprepro.judge.held_out import judge_held_out
+    from dprepro.judge.forensics import columns_of, judge_held_out
     from dprepro.papers.document import select_documents
     from dprepro.papers.hypotheses import load_held_out, load_hypotheses
-    from dprepro.report.write.forensics import (
+    from dprepro.report.forensics import (
         json_columns,
         markdown_columns,
         render_columns,
@@ -118,7 +117,7 @@ def _is_wanted(
 
 
 def _show_held_out(judgements: Sequence[Judgement], format: ForensicsFormat) -> None:
-    from dprepro.report.write.forensics import json_held_out, markdown_held_out, render_held_out
+    from dprepro.report.forensics import json_held_out, markdown_held_out, render_held_out
     from dprepro.runtime.terminal import console
     from dprepro.runtime.text import json_text
 

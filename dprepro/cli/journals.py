@@ -12,10 +12,10 @@ import typer
 from dprepro.cli.streams import say
 
 if TYPE_CHECKING:
-    from dprepro.judge.held_out import Judgement
+    from dprepro.judge.forensics import Judgement
     from dprepro.papers.document import Document
+    from dprepro.results.aggregation import JournalPlan
     from dprepro.results.folder import Results
-    from dprepro.results.plans import JournalPlan
 
 DEFAULT_FOLDER = Path("results")
 
@@ -108,8 +108,7 @@ def read(folder: Path, configs: Sequence[str] | None = None, shipped: bool = Fal
     With `shipped`, the runs that come with dprepro follow, marked; a config may be in either. A
     line on standard error says of how many tasks both have a record, and whether these agree.
     """
-    from dprepro.results.folder import read_results
-    from dprepro.results.shipped import beside
+    from dprepro.results.folder import beside, read_results
     from dprepro.runtime.files import builtin
 
     come_with = builtin("results")
@@ -132,7 +131,7 @@ def _one_side(folder: Path, other: Path, configs: Sequence[str] | None) -> Resul
 
 def _say_of_both(own: Results, others: Results) -> None:
     from dprepro.judge.check import compare_records
-    from dprepro.results.shipped import in_both
+    from dprepro.results.folder import in_both
 
     ours, theirs = in_both(own, others)
     if not ours:
@@ -167,7 +166,7 @@ def read_held_out(folder: Path, found: Results, documents: Sequence[Document]) -
     found
         What `read` found in `folder`. The journals of hypotheses are read besides.
     """
-    from dprepro.judge.held_out import judge_held_out
+    from dprepro.judge.forensics import judge_held_out
     from dprepro.papers.hypotheses import load_held_out, load_hypotheses
     from dprepro.results.folder import journal_paths, read_journals
 
@@ -188,7 +187,7 @@ def assumed_plan(name: str) -> JournalPlan | None:
     from dprepro.experiment.config import config_names, load_config
     from dprepro.experiment.plan import plan
     from dprepro.experiment.plan_record import state_plan
-    from dprepro.results.plans import JournalPlan
+    from dprepro.results.aggregation import JournalPlan
     from dprepro.runtime.errors import DpreproError
 
     if name not in config_names():

@@ -12,7 +12,7 @@ from dprepro.cli.models import model_file
 from dprepro.cli.options import repeated_levels
 
 if TYPE_CHECKING:
-    from dprepro.report.write.ledgers import Words
+    from dprepro.report.ledgers import Words
 
 
 def register(app: typer.Typer) -> None:
@@ -55,7 +55,7 @@ def ledger(
     """
     from dprepro.experiment.config import load_config
     from dprepro.release.ledgers import ROWS, planned_ledgers
-    from dprepro.report.write import ledgers as render
+    from dprepro.report import ledgers as render
     from dprepro.results.audits import WordsOf
     from dprepro.runtime.errors import DpreproError
     from dprepro.runtime.terminal import PlainConsole
@@ -98,7 +98,7 @@ def _model_file(name: str) -> Path | None:
 def _show_model(path: Path, as_json: bool, words: Words) -> None:
     from dprepro.additive.file import load_model
     from dprepro.estimators.contract import ledger_of
-    from dprepro.report.write import ledgers as render
+    from dprepro.report import ledgers as render
     from dprepro.runtime.errors import DpreproError
     from dprepro.runtime.terminal import PlainConsole
 

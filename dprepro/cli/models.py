@@ -189,7 +189,7 @@ def _promise(model: AdditiveModel, task: Task) -> str:
         advice = ": the file is not private, keep it to yourself" if task.is_private else ""
         return f"fitted without privacy{advice}"
     from dprepro.experiment.ledger_disclosures import SPLIT
-    from dprepro.report.write.ledgers import verdict
+    from dprepro.report.ledgers import verdict
 
     of_split = f" (taken as public: {SPLIT})" if SPLIT in ledger.assumed_public else ""
     return f"{verdict(ledger)}{of_split}"
@@ -278,7 +278,7 @@ def _show(model: AdditiveModel, path: Path, feature: str | None) -> None:
     from dprepro.additive.editing import pair_position, position_of
     from dprepro.additive.shapes import shapes_of
     from dprepro.estimators.contract import ledger_of
-    from dprepro.report.write import ledgers as render
+    from dprepro.report import ledgers as render
     from dprepro.runtime.terminal import console
 
     shapes = shapes_of(model)
@@ -291,7 +291,7 @@ def _show(model: AdditiveModel, path: Path, feature: str | None) -> None:
         render.model_overview(shapes, str(path), model.intercept_, map(str, model.edits_))
     )
     if (ledger := ledger_of(model)) is not None:
-        from dprepro.report.write.ledgers import ledger_in_full
+        from dprepro.report.ledgers import ledger_in_full
 
         console().print(ledger_in_full(ledger, "Ledger", ", as stated in the file"))
 
@@ -317,7 +317,7 @@ def score(
     from dprepro.experiment.config import load_config
     from dprepro.release.fitting import score_held_out
     from dprepro.release.provenance import trained_on
-    from dprepro.report.write import ledgers as render
+    from dprepro.report import ledgers as render
     from dprepro.runtime.terminal import console
 
     loaded = load_model(model)

@@ -111,9 +111,8 @@ def curves(
     from dprepro.cli import options
     from dprepro.cli.status import Patience
     from dprepro.papers.document import select_documents
-    from dprepro.report.draw.curves import build_panels
-    from dprepro.report.draw.figures import write_figures
-    from dprepro.report.layout.tables import build_tables
+    from dprepro.report.draw.curves import build_panels, write_figures
+    from dprepro.report.layout import build_tables
     from dprepro.results.metrics import find_metric
     from dprepro.runtime.files import owner_only
     from dprepro.runtime.terminal import counted

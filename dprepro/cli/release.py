@@ -275,7 +275,7 @@ def _page(folder: Path, statement: Statement) -> str:
     """Return the page of the model in a folder; see `dprepro show`."""
     from dprepro.additive.file import load_model
     from dprepro.release.folder import MODEL
-    from dprepro.report.model_page.content import model_page
+    from dprepro.report.model_page import model_page
 
     said = statement.publisher
     return model_page(load_model(folder / MODEL), said.title or said.dataset, MODEL)

@@ -54,10 +54,9 @@ def report(
     from dprepro.judge.check import check_documents
     from dprepro.judge.deviations import load_claim_deviations, load_deviations
     from dprepro.papers.document import select_documents
-    from dprepro.report.draw.page_figures import figure_groups, overview
-    from dprepro.report.layout.tables import build_tables
-    from dprepro.report.page.content import Sources, build_page
-    from dprepro.report.page.html import render_page
+    from dprepro.report.layout import build_tables
+    from dprepro.report.page.content import Sources, build_page, render_page
+    from dprepro.report.page.figures import figure_groups, overview
     from dprepro.results.audits import read_audits
     from dprepro.results.metrics import margins
     from dprepro.results.runs import runs_of

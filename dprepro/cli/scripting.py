@@ -95,8 +95,8 @@ def table(config: str, *, results: str | Path = "results", compare: bool = False
     import pandas as pd
 
     from dprepro.papers.document import select_documents
-    from dprepro.report.layout.tables import build_tables
-    from dprepro.report.write.rows import table_rows
+    from dprepro.report.layout import build_tables
+    from dprepro.report.rows import table_rows
     from dprepro.results.folder import read_results
     from dprepro.runtime.arguments import flag, path, text
 
@@ -149,7 +149,7 @@ def compare(
     import pandas as pd
 
     from dprepro.judge.comparing import compare_methods
-    from dprepro.report.write.comparing import comparison_rows, split_rows
+    from dprepro.report.comparing import comparison_rows, split_rows
     from dprepro.results.folder import holding_both, read_results, tasks_held
     from dprepro.runtime.arguments import OrNone, flag, numbers, path, text, texts
 

@@ -40,7 +40,7 @@ def show(
     Example: dprepro show model.json
     """
     from dprepro.additive.file import load_model
-    from dprepro.report.model_page.content import model_page
+    from dprepro.report.model_page import model_page
     from dprepro.runtime.files import owner_only
 
     target = output or model.with_suffix(".html")

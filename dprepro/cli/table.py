@@ -26,8 +26,8 @@ from dprepro.runtime.errors import DpreproError, nearest
 
 if TYPE_CHECKING:
     from dprepro.papers.document import Document
-    from dprepro.report.layout.formatting import Style
-    from dprepro.report.layout.view import ResultTable
+    from dprepro.report.formatting import Style
+    from dprepro.report.layout import ResultTable
     from dprepro.results.folder import Results
     from dprepro.results.metrics import Margin
 
@@ -114,7 +114,7 @@ def table(
     Example: dprepro table --metric auc --compare --format markdown
     """
     from dprepro.papers.document import select_documents
-    from dprepro.report.layout.formatting import Style
+    from dprepro.report.formatting import Style
     from dprepro.results.metrics import find_metric, margins
 
     metric = find_metric(metric).name if metric else None
@@ -154,7 +154,7 @@ def table(
 def _laid_out(
     parts: list[_Part], metric: str | None, compare: bool, widths: Mapping[str, Margin]
 ) -> list[ResultTable]:
-    from dprepro.report.layout.tables import build_tables
+    from dprepro.report.layout import build_tables
 
     titles = method_titles()
     tables: list[ResultTable] = []
@@ -175,8 +175,8 @@ def _laid_out(
 
 
 def _write(tables: list[ResultTable], style: Style, format: TableFormat) -> None:
-    from dprepro.report.write.rows import csv_tables, json_tables
-    from dprepro.report.write.tables import latex_tables, markdown_tables, rich_tables
+    from dprepro.report.rows import csv_tables, json_tables
+    from dprepro.report.tables import latex_tables, markdown_tables, rich_tables
     from dprepro.runtime.terminal import console
 
     if format is TableFormat.RICH:
@@ -193,7 +193,7 @@ def _write(tables: list[ResultTable], style: Style, format: TableFormat) -> None
 
 
 def _print_index(found: Results, documents: list[Document], folder: Path) -> None:
-    from dprepro.report.write.index import build_index, render_index
+    from dprepro.report.index import build_index, render_index
     from dprepro.runtime.terminal import console
 
     width = min(console().width, _INDEX_WIDTH)

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
     from dprepro.experiment.config import ExperimentConfig
     from dprepro.experiment.run import Options
-    from dprepro.judge.stages import Standing
-    from dprepro.judge.verdicts import CellVerdict
+    from dprepro.judge.verdicts import CellVerdict, Standing
     from dprepro.papers.cells import PublishedCell
 
 MOST = 400
@@ -51,8 +50,7 @@ def run_until_decided(
     from dprepro.cli.journals import read
     from dprepro.experiment.display import duration
     from dprepro.experiment.plan import narrow, plan
-    from dprepro.judge.stages import doubled, seconds_of_a_split, standing
-    from dprepro.judge.verdicts import judge_cells
+    from dprepro.judge.verdicts import doubled, judge_cells, seconds_of_a_split, standing
     from dprepro.papers.document import select_documents
     from dprepro.results.metrics import margins
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dprepro.experiment.record import Record
-from dprepro.judge.cell_claims import CellClaim
+from dprepro.judge.claim_kinds import CellClaim
 from dprepro.judge.claims import ClaimVerdict, Outcome, judge_claims, load_claims
 from dprepro.judge.deviations import ClaimDeviation, Deviation, load_claim_deviations
-from dprepro.judge.held_out import Judgement, Place, column_of, fitted
+from dprepro.judge.forensics import Judgement, Place, column_of, fitted
 from dprepro.judge.omnibus import ColumnState, ColumnVerdict, Omnibus, columns, omnibus
 from dprepro.judge.verdicts import CellVerdict, Verdict, judge_cells
 from dprepro.papers.cells import PublishedCell
@@ -230,7 +230,7 @@ def check_documents(
     Parameters are those of `dprepro.judge.verdicts.judge_cells`. `claim_deviations` are by
     default those of the reviewed file: some claims do not hold whatever the results are.
     `questions` are the hypotheses that were tested, by default all; `held_out` are the judgements
-    of `dprepro.judge.held_out.judge_held_out`.
+    of `dprepro.judge.forensics.judge_held_out`.
     """
     questions = load_hypotheses() if questions is None else questions
     if claim_deviations is None:

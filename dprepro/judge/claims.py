@@ -12,19 +12,23 @@ from pathlib import Path
 
 from pydantic import Field
 
-from dprepro.judge.cell_claims import (
+from dprepro.judge.claim_kinds import (
     AheadInMost,
     Average,
     BestInAll,
     BestInMost,
     CellClaim,
+    Claim,
+    Computed,
+    FactClaim,
+    Finding,
     LossAtMost,
     Means,
     NoticeableUpTo,
+    Repeats,
+    Settings,
     Within,
 )
-from dprepro.judge.claim import Claim, Finding
-from dprepro.judge.fact_claims import Computed, FactClaim, Repeats, Settings
 from dprepro.judge.verdicts import CellVerdict, Verdict
 from dprepro.papers.cells import FOLDER, PublishedCell, load_published
 from dprepro.papers.schema import Strict

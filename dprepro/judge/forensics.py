@@ -1,17 +1,22 @@
-"""How far the results under a hypothesis lie from a printed column, in standard errors."""
+"""How far the results under a hypothesis lie from a printed column, in standard errors.
+
+Settings chosen on some printed cells, and judged once on others, or on other splits.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from dprepro.judge.cell_matching import follows, keeps_to
-from dprepro.judge.statistics import Comparison, Sample, compare
-from dprepro.judge.verdicts import printed_sample
+from dprepro.judge.omnibus import Omnibus, omnibus
+from dprepro.judge.statistics import LEVEL, Comparison, Sample, compare
+from dprepro.judge.verdicts import CellVerdict, printed_sample, verdict_of
 from dprepro.papers.cells import PublishedCell
 from dprepro.papers.document import Document
-from dprepro.papers.hypotheses import Hypothesis, Question
+from dprepro.papers.hypotheses import HeldOut, Hypothesis, Question
 from dprepro.results.folder import ResultCell, Results
 from dprepro.results.metrics import METRICS
 from dprepro.runtime.errors import DpreproError
@@ -173,3 +178,230 @@ def result_of(
             f"{journals}; give each a label of its own in its config"
         )
     return found[0] if found else None
+
+
+Place = tuple[str, str, str, str]
+"""Document, table, dataset and method of a printed column."""
+
+
+def column_of(cell: PublishedCell) -> Place:
+    """Return the column of a printed cell."""
+    return cell.paper, cell.table, cell.dataset, cell.method
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A printed column that judges a setting which was chosen without it, or on other splits.
+
+    Attributes
+    ----------
+    setting
+        The label of the setting that was chosen, or the column's own on other splits.
+    candidates
+        From how many settings it was chosen.
+    chosen_on
+        The datasets of table `chosen_in` whose cells chose it; empty for other splits.
+    seed
+        Of the splits, where these are others than the column's own; else None.
+    sum_of_squares
+        Of z, over all cells: about their number if the setting is the authors' own.
+    together
+        What the cells say together; its p-value allows for their correlation.
+    splits
+        The fewest and the most splits of a cell.
+    """
+
+    place: Place
+    setting: str
+    candidates: int
+    chosen_in: str
+    chosen_on: tuple[str, ...]
+    seed: int | None
+    sum_of_squares: float
+    together: Omnibus
+    splits: tuple[int, int]
+
+    @property
+    def fails(self) -> bool:
+        """Whether the cells differ from print together, at 5 %."""
+        return self.together.p_value < LEVEL
+
+
+def fitted(judgements: Iterable[Judgement]) -> list[Place]:
+    """Return the columns that agree with print only where their settings were chosen.
+
+    These are the columns on which a setting fails that was chosen without them, or their own
+    setting on other splits, in order.
+    """
+    return list(dict.fromkeys(found.place for found in judgements if found.fails))
+
+
+def judge_held_out(
+    entries: Iterable[HeldOut],
+    questions: Sequence[Question],
+    documents: Iterable[Document],
+    results: Results,
+) -> list[Judgement]:
+    """Return the judgements on held-out cells, then those on other splits.
+
+    A setting is chosen by the smallest sum of z^2 over all cells of the columns that choose. What
+    was not run on all of them is not chosen, and a column is not judged where a cell is missing.
+
+    Parameters
+    ----------
+    questions
+        Whose hypotheses are the settings to choose from.
+    results
+        Of all journals, those of hypotheses included.
+    """
+    by_name = {document.paper: document for document in documents}
+    known = [(entry, by_name[entry.paper]) for entry in entries if entry.paper in by_name]
+    held_out = [
+        found
+        for entry, document in known
+        for found in _held_out(entry, questions, document, results)
+    ]
+    return held_out + [
+        found for document in by_name.values() for found in _other_splits(document, results)
+    ]
+
+
+def _held_out(
+    entry: HeldOut, questions: Sequence[Question], document: Document, results: Results
+) -> Iterator[Judgement]:
+    choosing, judging = entry.chosen_on, entry.judged_on
+    candidates = _candidates(entry, questions)
+    sums = {
+        setting: {
+            dataset: _sum_of_squares(entry, setting, dataset, document, results)
+            for dataset in choosing.datasets
+        }
+        for setting in candidates
+    }
+    for dataset in (judging or choosing).datasets:
+        chosen_on = [name for name in choosing.datasets if judging or name != dataset]
+        totals = {
+            setting: math.fsum(own[name] for name in chosen_on) for setting, own in sums.items()
+        }
+        setting = min(totals, key=lambda name: totals[name], default="")
+        if not math.isfinite(totals.get(setting, math.inf)):
+            continue
+        table = (judging or choosing).table
+        label = _own_label(setting, dataset, entry.ignored)
+        printed = printed_column(document, table, dataset, entry.method)
+        found = [_of_label(cell, document, label, results) for cell in printed]
+        place = (entry.paper, table, dataset, entry.method)
+        chosen = (choosing.table, tuple(chosen_on))
+        yield from _judged(place, setting, len(sums), chosen, None, printed, found, document)
+
+
+def _candidates(entry: HeldOut, questions: Sequence[Question]) -> list[str]:
+    """Return the settings that were tried on every dataset that chooses, on its own rows."""
+    tried: dict[str, dict[str, None]] = {}
+    for dataset in entry.chosen_on.datasets:
+        place = (entry.paper, entry.chosen_on.table, dataset, entry.method)
+        tried[dataset] = {
+            hypothesis.label: None
+            for question in questions
+            if question.asks_about(*place)
+            for hypothesis in question.tried
+            if hypothesis.dataset in (None, dataset)
+        }
+    settings = dict.fromkeys(label for labels in tried.values() for label in labels)
+    return [
+        setting
+        for setting in settings
+        if all(_own_label(setting, d, entry.ignored) in tried[d] for d in tried)
+        and not any(_says_less(setting, label, entry.ignored) for label in settings)
+    ]
+
+
+def _own_label(setting: str, dataset: str, ignored: Mapping[str, Sequence[str]]) -> str:
+    """Return the label of a setting on a dataset, without the parts that say nothing of it."""
+    parts = [part for part in setting.split(", ") if part not in ignored.get(dataset, ())]
+    return ", ".join(parts)
+
+
+def _says_less(setting: str, label: str, ignored: Mapping[str, Sequence[str]]) -> bool:
+    """Whether `setting` is what is left of another label where parts of it say nothing."""
+    return setting != label and any(_own_label(label, d, ignored) == setting for d in ignored)
+
+
+def _sum_of_squares(
+    entry: HeldOut, setting: str, dataset: str, document: Document, results: Results
+) -> float:
+    """Return the sum of z^2 over the cells of a column; infinite where one was not run."""
+    label = _own_label(setting, dataset, entry.ignored)
+    printed = printed_column(document, entry.chosen_on.table, dataset, entry.method)
+    found = [(cell, _of_label(cell, document, label, results)) for cell in printed]
+    distances = [result and compared(cell, document, result) for cell, result in found]
+    return math.fsum(one.z**2 if one else math.inf for one in distances)
+
+
+def _of_label(
+    cell: PublishedCell, document: Document, label: str, results: Results
+) -> ResultCell | None:
+    """Return the result of a label; None where there is none, or several with other settings."""
+    try:
+        return result_of(cell, document, Hypothesis(label=label, says=label), results)
+    except DpreproError:
+        return None
+
+
+def _other_splits(document: Document, results: Results) -> Iterator[Judgement]:
+    """Yield the judgements on columns whose settings were chosen, on splits of other seeds."""
+    columns = {
+        (cell.table, cell.dataset, cell.method): choice.selected_from
+        for cell in document.cells()
+        if (choice := document.choice_of(cell)) and document.why_impossible(cell) is None
+    }
+    alike: dict[tuple[str, str, float], list[ResultCell]] = defaultdict(list)
+    for result in results.cells:
+        alike[result.task.method, result.dataset, result.task.epsilon].append(result)
+    for (table, dataset, method), candidates in columns.items():
+        printed = printed_column(document, table, dataset, method)
+        own = [_of_label(cell, document, method, results) for cell in printed]
+        by_seed: dict[int | None, list[ResultCell]] = defaultdict(list)
+        for result in filter(None, own):
+            near = alike[result.task.method, result.dataset, result.task.epsilon]
+            for twin in _twins(result, near):
+                by_seed[twin.task.seed].append(twin)
+        for seed, found in by_seed.items():
+            place = (document.paper, table, dataset, method)
+            yield from _judged(place, method, candidates, ("", ()), seed, printed, found, document)
+
+
+def _twins(result: ResultCell, others: Iterable[ResultCell]) -> list[ResultCell]:
+    """Return what differs from a result in nothing but its label and its seed."""
+    own = result.task
+    return [
+        other
+        for other in others
+        if other.task.seed != own.seed
+        and replace(other.task, label=own.label, seed=own.seed, split=own.split) == own
+    ]
+
+
+def _judged(
+    place: Place,
+    setting: str,
+    candidates: int,
+    chosen: tuple[str, tuple[str, ...]],
+    seed: int | None,
+    printed: Sequence[PublishedCell],
+    found: Sequence[ResultCell | None],
+    document: Document,
+) -> Iterator[Judgement]:
+    """Yield the judgement on a column, if each of its cells was run."""
+    verdicts = [
+        CellVerdict(cell, verdict_of(comparison, LEVEL, cell.metric), result, comparison=comparison)
+        for cell, result in zip(printed, found, strict=False)
+        if result and (comparison := compared(cell, document, result))
+    ]
+    together = omnibus(verdicts)
+    if together is None or len(verdicts) < len(printed):
+        return
+    squares = math.fsum(v.comparison.z**2 for v in verdicts if v.comparison)
+    splits = [v.result.splits(v.published.metric) for v in verdicts if v.result]
+    span = (min(splits), max(splits))
+    yield Judgement(place, setting, candidates, *chosen, seed, squares, together, span)

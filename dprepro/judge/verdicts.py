@@ -1,4 +1,9 @@
-"""A verdict on every printed cell, from the results, the document and the margins."""
+"""A verdict on every printed cell, from the results, the document and the margins.
+
+What would decide an inconclusive cell: so many splits of ours, or nothing that we can run.
+
+A run in stages: which cells are decided, and which of the others more splits can decide.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +11,97 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
+import numpy as np
+
 from dprepro.judge.cell_matching import Clash, answer, following
-from dprepro.judge.power import Undecided, splits_needed
 from dprepro.judge.statistics import LEVEL, Comparison, Sample, compare, shares
 from dprepro.papers.cells import PublishedCell
 from dprepro.papers.document import Document
 from dprepro.results.folder import ResultCell, Results
 from dprepro.results.metrics import METRICS, Margin, find_metric
+
+# As many of ours as one likes: what they add to an error is far below any printed digit.
+_ALL = 10**7
+
+
+class LimitedBy(str, Enum):
+    """What keeps a cell from a verdict.
+
+    OUR_SPLITS: more splits of ours would decide it. DIFFERENCE: not at the present difference,
+    which lies too near the margin; with more splits it may move away. PRINTED_SPREAD,
+    NO_PRINTED_SD: the printed mean itself is not known well enough to be shown equivalent; without
+    a printed standard deviation it counts as a single run.
+    """
+
+    OUR_SPLITS = "our splits"
+    DIFFERENCE = "difference near the margin"
+    PRINTED_SPREAD = "printed spread"
+    NO_PRINTED_SD = "no printed sd"
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """What limits an inconclusive cell; `splits` of ours in all would decide it (None: none)."""
+
+    limited_by: LimitedBy
+    splits: int | None = None
+
+    def __str__(self) -> str:
+        if self.splits is not None:
+            return f"{self.splits:,} splits of ours would decide it"
+        return _WORDS[self.limited_by]
+
+
+_WORDS = {
+    LimitedBy.DIFFERENCE: "difference too near the margin for more splits of ours to decide",
+    LimitedBy.PRINTED_SPREAD: "limited by the printed spread: more splits of ours do not decide it",
+    LimitedBy.NO_PRINTED_SD: "no printed sd: more splits of ours do not decide it",
+}
+
+
+def splits_needed(
+    ours: Sample, published: Sample, margin: float, level: float, share: float = 1.0
+) -> Undecided:
+    """Return the least number n of our splits that would decide an inconclusive cell.
+
+    With n splits of ours the standard error of the difference d is (see `compare`)
+
+        e(n)^2 = s(n)^2 (1/n + 1/J) + unit^2/12,
+        s(n)^2 = ((n - 1) sd^2 + (J - 1) sd_printed^2) / (n + J - 2)
+
+    for J printed splits. d, both standard deviations, J and the unit stay as they are now. A cell
+    is decided if |d| + t e(n) < margin, t being the 95 % quantile of Student's t (equivalent), or
+    if the test of d = 0 rejects at `level` (different). For large n, e(n)^2 falls to
+    sd^2/J + unit^2/12 and no further. If 1.645 times this exceeds the margin, not even d = 0 could
+    be shown equivalent: the printed side limits the cell. d changes as splits are added, so n is an
+    estimate, no promise.
+
+    Parameters
+    ----------
+    ours
+        With a standard deviation, or one split.
+    margin
+        Largest difference that counts as equivalent, in units of the metric.
+    level
+        Of the test of no difference, between 0 and 1.
+    share
+        Of both levels that the last look at the cell has; see `statistics.shares`.
+    """
+
+    def decides(splits: int, mean: float = ours.mean) -> bool:
+        found = compare(replace(ours, splits=splits, mean=mean), published, margin, share)
+        return found is not None and (found.is_equivalent or found.is_different(level))
+
+    if not decides(_ALL):
+        if decides(_ALL, published.mean):
+            return Undecided(LimitedBy.DIFFERENCE)
+        has_spread = published.sd is not None or published.least_sd > 0
+        return Undecided(LimitedBy.PRINTED_SPREAD if has_spread else LimitedBy.NO_PRINTED_SD)
+    low, high = ours.splits, _ALL
+    while high - low > 1:  # `low` does not decide, `high` does
+        middle = (low + high) // 2
+        low, high = (low, middle) if decides(middle) else (middle, high)
+    return Undecided(LimitedBy.OUR_SPLITS, high)
 
 
 class Verdict(str, Enum):
@@ -292,3 +381,81 @@ def shortfall(result: ResultCell, cell: PublishedCell, needed: int) -> str:
     """Say how many splits are there and how many failed: ``"22 of 25 splits, 3 failed"``."""
     failed = f", {result.failed} failed" if result.failed else ""
     return f"{result.splits(cell.metric)} of {needed} splits{failed}"
+
+
+Place = tuple[str, float]
+"""The label and the epsilon of a cell of one config."""
+
+
+def doubled(first: int, most: int) -> tuple[int, ...]:
+    """Return after how many splits a run looks at its verdicts.
+
+    Examples
+    --------
+    >>> doubled(25, 300)
+    (25, 50, 100, 200, 300)
+    """
+    looks = [first]
+    while looks[-1] < most:
+        looks.append(min(2 * looks[-1], most))
+    return tuple(looks)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Measured cells after a look: decided, worth more splits, and beyond what splits can do."""
+
+    decided: tuple[CellVerdict, ...]
+    open: tuple[CellVerdict, ...]
+    limited: tuple[CellVerdict, ...]
+
+    @property
+    def places(self) -> set[Place]:
+        """Where more splits are to be run; a place can have several metrics."""
+        return {(cell.published.method, cell.published.epsilon) for cell in self.open}
+
+
+def standing(
+    verdicts: Iterable[CellVerdict], document: Document, looks: tuple[int, ...]
+) -> Standing:
+    """Divide the measured cells among `verdicts`; `looks` are those of the whole run."""
+    level = cell_level(document)
+    decided, remaining, limited = [], [], []
+    for cell in verdicts:
+        if cell.measured is None:
+            continue
+        if cell.verdict is Verdict.EQUIVALENT or cell.verdict.is_deviation:
+            decided.append(cell)
+        elif cell.verdict.is_final and _can_be_decided(cell, document, looks, level):
+            remaining.append(cell)
+        else:
+            limited.append(cell)
+    return Standing(tuple(decided), tuple(remaining), tuple(limited))
+
+
+def _can_be_decided(
+    cell: CellVerdict, document: Document, looks: tuple[int, ...], level: float
+) -> bool:
+    """Whether the last look can decide a cell.
+
+    That is, whether it would be equivalent if the means were equal then, or different if they lay
+    as far apart as now. Neither depends on which way the difference will move.
+    """
+    assert cell.result is not None
+    assert cell.measured is not None
+    assert cell.margin is not None
+    printed, most, share = printed_sample(cell.published, document), looks[-1], shares(looks)[-1]
+    spread = cell.result.sd(cell.published.metric)
+    at_best = compare(Sample(printed.mean, spread, most), printed, cell.margin, share)
+    as_now = compare(Sample(cell.measured, spread, most), printed, cell.margin, share)
+    return bool((at_best and at_best.is_equivalent) or (as_now and as_now.is_different(level)))
+
+
+def seconds_of_a_split(results: Results) -> Mapping[Place, float]:
+    """Return how long one split of a cell took on average, by label and epsilon."""
+    found: dict[Place, float] = {}
+    for journal in results.held:
+        took = np.nansum(list(journal.table.seconds.values()), axis=0)
+        for part in journal.parts:
+            found[part.task.label, part.task.epsilon] = float(took[part.rows].mean())
+    return found

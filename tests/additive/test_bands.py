@@ -13,7 +13,7 @@ from dprepro.methods.dp_ebm.ebm import EBMClassifier
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
 from dprepro.release.rendering import as_html, as_markdown
 from dprepro.release.statement import state
-from dprepro.report.model_page.content import model_page
+from dprepro.report.model_page import model_page
 from tests.release.models import publisher
 
 X = pd.DataFrame({"x": np.linspace(0, 1, 400)})

@@ -15,7 +15,7 @@ from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusRegressor
 from dprepro.release.rendering import as_html, as_markdown
 from dprepro.release.statement import state
-from dprepro.report.model_page.content import model_page
+from dprepro.report.model_page import model_page
 from dprepro.runtime.errors import DpreproError
 from tests.additive import small
 from tests.release.models import publisher

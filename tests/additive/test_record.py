@@ -7,7 +7,7 @@ import pytest
 from dprepro.additive.record import BEFORE_EXACT_NOISE, ledger_from_json, ledger_to_json
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import ZERO_OUT
-from dprepro.report.write.ledgers import verdict
+from dprepro.report.ledgers import verdict
 
 ENTRY = LedgerEntry("laplace", "a sum", 1.0, "L1", 2.0, 1, (0.5, 0.0))
 REAL = "in real arithmetic (it lists floating point)"

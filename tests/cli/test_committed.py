@@ -29,9 +29,8 @@ from dprepro.judge.check import check_documents
 from dprepro.judge.snapshot import NAME
 from dprepro.judge.verdicts import CellVerdict, Verdict
 from dprepro.papers.document import load_documents
-from dprepro.report.layout import view as view_module
-from dprepro.report.layout.tables import build_tables
-from dprepro.report.layout.view import ResultTable
+from dprepro.report import layout as view_module
+from dprepro.report.layout import ResultTable, build_tables
 from dprepro.results.folder import Results
 from dprepro.results.metrics import margins
 

@@ -9,7 +9,7 @@ from dprepro.cli.journals import read, shown_journals
 from dprepro.experiment.journal import Journal, read_journal
 from dprepro.runtime.errors import DpreproError
 from tests.judge.test_forensics import journal
-from tests.results.test_plans import stated
+from tests.results.test_aggregation import stated
 
 QUESTION = {
     "paper": "dp-ebm-2021", "table": "2", "method": "dpboost-2021", "datasets": ["adult", "telco"],

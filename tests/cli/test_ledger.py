@@ -10,7 +10,7 @@ from dprepro.cli import app, main
 from dprepro.experiment.config import load_config
 from dprepro.methods.logistic.curator import FLOATING_POINT
 from dprepro.runtime.errors import DpreproError
-from tests.report.shown.models import model
+from tests.report.model_page.models import model
 
 METHODS = {entry.method for entry in load_config("quickstart").methods}
 

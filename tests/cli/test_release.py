@@ -18,7 +18,7 @@ from dprepro.release import book, folder
 from dprepro.release.book import read_book
 from dprepro.release.fitting import fit_model
 from dprepro.release.statement import Statement
-from dprepro.report.model_page.content import model_page
+from dprepro.report.model_page import model_page
 from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 from tests.private_table import ROWS, Row, rows_of, write_table

@@ -12,7 +12,7 @@ from dprepro.additive.file import load_model, save_model
 from dprepro.cli.show import title_of
 from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
-from tests.report.shown.models import model, paired, values
+from tests.report.model_page.models import model, paired, values
 
 
 @pytest.fixture

@@ -8,13 +8,12 @@ from pathlib import Path
 from dprepro.cli.journals import read
 from dprepro.judge.check import CheckReport, check_documents
 from dprepro.judge.deviations import load_deviations
-from dprepro.judge.forensics import Column, columns_of
-from dprepro.judge.held_out import judge_held_out
+from dprepro.judge.forensics import Column, columns_of, judge_held_out
 from dprepro.judge.verdicts import Verdict
 from dprepro.papers.document import select_documents
 from dprepro.papers.hypotheses import load_held_out, load_hypotheses
-from dprepro.report.layout.formatting import choice_rows
-from dprepro.report.write.forensics import markdown_columns, markdown_held_out
+from dprepro.report.forensics import markdown_columns, markdown_held_out
+from dprepro.report.formatting import choice_rows
 from dprepro.results.folder import Results, read_results
 from dprepro.results.metrics import margins
 from dprepro.runtime.text import markdown_table

@@ -10,8 +10,8 @@ from dprepro.data.cleaning import public_domain
 from dprepro.data.domain import draw_features
 from dprepro.data.encode import BooleanEncoder
 from dprepro.judge import quantities
+from dprepro.judge.claim_kinds import Computed
 from dprepro.judge.claims import load_claims
-from dprepro.judge.fact_claims import Computed
 from dprepro.judge.quantities import QUANTITIES, compute
 from dprepro.methods.lazybb.calibration import Budget, one_rule_rates, topdown_rates
 from dprepro.papers.cells import PublishedCell

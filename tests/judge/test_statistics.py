@@ -1,3 +1,5 @@
+""""""
+
 import math
 from dataclasses import replace
 
@@ -7,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dprepro.judge.statistics import Sample, compare
+from dprepro.judge.statistics import Sample, compare, score_difference
 
 SINGLE = Sample(0.88, None, 1)
 
@@ -165,3 +167,17 @@ def test_a_test_accepts_only_below_its_level():
     found = compare(sample(), sample(0.89), 0.02)
     assert replace(found, p_equivalence=0.0499).is_equivalent
     assert not replace(found, p_equivalence=0.05).is_equivalent
+
+
+@pytest.mark.parametrize("score", [0.9, 1e-9, 60_000.0, -3.0])
+def test_scores_that_differ_in_their_last_bits_are_equal(score):
+    near = math.nextafter(math.nextafter(score, math.inf), math.inf)
+    assert score_difference(score, near) == score_difference(near, score) == 0.0
+    other = score * (1 + 1e-11)
+    assert score_difference(score, other) == score - other != 0
+    assert score_difference(other, score) == other - score
+
+
+def test_zero_equals_nothing_but_itself():
+    assert score_difference(0.0, 0.0) == 0.0
+    assert score_difference(0.0, 1e-300) == -1e-300

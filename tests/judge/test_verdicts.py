@@ -1,30 +1,40 @@
+"""How many splits decide a cell: against a plain search, and against the formula by hand.
+
+Looks at a cell after more and more splits: error rates with known truth, and what goes on.
+"""
+
 import math
 from collections import Counter
 from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
 from dprepro.data import SYNTHETIC_PREFIX
 from dprepro.experiment.record import Record
-from dprepro.judge.power import splits_needed
-from dprepro.judge.statistics import LEVEL, Sample, compare
+from dprepro.judge.statistics import LEVEL, Sample, compare, shares
 from dprepro.judge.verdicts import (
     CellVerdict,
+    LimitedBy,
+    Undecided,
     Verdict,
     cell_level,
+    doubled,
     judge_cells,
     printed_sample,
+    seconds_of_a_split,
     shared_level,
+    splits_needed,
+    standing,
     verdict_of,
 )
 from dprepro.papers.document import OneDraw, load_documents
-from dprepro.results.folder import ResultCell, Results
+from dprepro.results.folder import ResultCell, Results, read_results
 from dprepro.results.metrics import METRICS, Margin, margins
-from tests.report.journals import SPLITS, cell, spread, task
+from tests.report.journals import SPLITS, cell, records, spread, task, write
 
 PAPER = load_documents()["dp-ebm-2021"]
 PRINTED = next(
@@ -423,3 +433,224 @@ def test_an_inconclusive_cell_says_what_would_decide_it_and_no_other_does():
         assert decided.remark == decided.note
     both = replace(found, note="3 of 25 splits")
     assert both.remark == f"3 of 25 splits; {expected}"
+
+
+CELL_LEVEL = 0.05 / 161
+
+
+def ours(mean=0.88, sd=0.01, splits=25, **fields):
+    return Sample(mean, sd, splits, **fields)
+
+
+def printed(mean=0.88, sd=0.01, splits=25, **fields):
+    return Sample(mean, sd, splits, **fields)
+
+
+def decides(first, second, margin, level=CELL_LEVEL):
+    found = compare(first, second, margin)
+    return found.is_equivalent or found.p_difference < level
+
+
+def test_of_equal_means_it_is_the_least_n_of_the_formula_by_hand():
+    """t(n + 23) sd sqrt(1/n + 1/25) < 0.004: about 1.66 * 0.01 * sqrt(...), so n is near 54."""
+    n = np.arange(2, 1000)
+    reach = stats.t.ppf(0.95, n + 23) * 0.01 * np.sqrt(1 / n + 1 / 25)
+    least = int(n[np.argmax(reach < 0.004)])
+    assert 50 < least < 60
+    assert splits_needed(ours(), printed(), 0.004, CELL_LEVEL) == Undecided(
+        LimitedBy.OUR_SPLITS, least
+    )
+
+
+def test_a_difference_counts_against_the_margin_and_may_be_shown_itself():
+    near = splits_needed(ours(0.8807), printed(), 0.0045, CELL_LEVEL)
+    assert near.splits > splits_needed(ours(), printed(), 0.0045, CELL_LEVEL).splits
+    # 0.0085 is far above the margin: z grows to 0.0085 / 0.002 = 4.25, and 3.6 rejects.
+    shown = splits_needed(ours(0.8885), printed(), 0.004, CELL_LEVEL)
+    n = np.arange(25, 1000)
+    p = 2 * stats.t.sf(0.0085 / (0.01 * np.sqrt(1 / n + 1 / 25)), n + 23)
+    assert shown == Undecided(LimitedBy.OUR_SPLITS, int(n[np.argmax(p < CELL_LEVEL)]))
+
+
+def test_what_limits_a_cell_that_no_number_decides():
+    """1.645 * 0.02 / sqrt(25) = 0.0066: the printed mean alone is not known to 0.005."""
+    wide = printed(sd=0.02)
+    assert splits_needed(ours(sd=0.02), wide, 0.005, CELL_LEVEL) == Undecided(
+        LimitedBy.PRINTED_SPREAD
+    )
+    assert splits_needed(ours(sd=0.02), wide, 0.0067, CELL_LEVEL).limited_by is LimitedBy.OUR_SPLITS
+    single = printed(sd=None, splits=1)
+    assert splits_needed(ours(), single, 0.005, CELL_LEVEL) == Undecided(LimitedBy.NO_PRINTED_SD)
+    one_draw = replace(single, least_sd=0.01)
+    assert splits_needed(ours(), one_draw, 0.005, CELL_LEVEL) == Undecided(LimitedBy.PRINTED_SPREAD)
+    # A reach of 0.0033 fits into the margin, but not behind a difference of 0.003.
+    near = splits_needed(ours(0.883), printed(), 0.005, CELL_LEVEL)
+    assert near == Undecided(LimitedBy.DIFFERENCE)
+
+
+def test_rounding_of_print_is_no_less_with_more_splits():
+    coarse = printed(sd=0.001, half_unit=0.005)
+    assert splits_needed(ours(sd=0.001), coarse, 0.0045, CELL_LEVEL) == Undecided(
+        LimitedBy.PRINTED_SPREAD  # 1.645 * 0.01 / sqrt(12) = 0.0047
+    )
+    assert splits_needed(ours(sd=0.02), coarse, 0.0095, CELL_LEVEL).splits > 25
+
+
+def test_a_single_printed_run_can_be_decided_where_the_margin_is_wide():
+    single = printed(sd=None, splits=1)
+    found = splits_needed(ours(splits=3), single, 0.02, CELL_LEVEL)
+    assert found.limited_by is LimitedBy.OUR_SPLITS
+    assert 3 < found.splits < 20
+
+
+def test_one_split_of_ours_has_the_printed_spread():
+    found = splits_needed(ours(sd=None, splits=1), printed(), 0.005, CELL_LEVEL)
+    n = np.arange(2, 100)
+    reach = stats.t.ppf(0.95, 24) * 0.01 * np.sqrt(1 / n + 1 / 25)
+    assert found.splits == int(n[np.argmax(reach < 0.005)])
+
+
+@given(
+    st.floats(0.0, 0.02), st.floats(0.001, 0.03), st.floats(0.001, 0.03), st.integers(2, 30),
+    st.integers(2, 30), st.floats(0.002, 0.02),
+)  # fmt: skip
+def test_the_number_decides_and_one_less_does_not(shift, sd, other, splits, theirs, margin):
+    first, second = ours(0.88 + shift, sd, splits), printed(sd=other, splits=theirs)
+    assume(not decides(first, second, margin))
+    found = splits_needed(first, second, margin, CELL_LEVEL)
+    if found.splits is None:
+        assert not decides(replace(first, splits=10**8), second, margin)
+        could = decides(replace(first, splits=10**8, mean=0.88), second, margin)
+        assert (found.limited_by is LimitedBy.DIFFERENCE) == could
+    else:
+        assert found.splits > splits
+        assert decides(replace(first, splits=found.splits), second, margin)
+        assert not decides(replace(first, splits=found.splits - 1), second, margin)
+
+
+def test_it_is_put_into_words():
+    assert str(Undecided(LimitedBy.OUR_SPLITS, 1279)) == "1,279 splits of ours would decide it"
+    said = [str(Undecided(limit)) for limit in list(LimitedBy)[1:]]
+    assert len(set(said)) == 3
+    assert all("more splits of ours" in words for words in said)
+
+
+PRINTED_AT_4 = next(
+    c
+    for c in PAPER.cells()
+    if (c.dataset, c.method, c.epsilon) == ("adult", "dp-ebm-gdp-2021", 4.0)
+)
+MARGIN = 0.005
+
+
+def rates(looks, difference, sd, level, trials, share_of=shares):
+    """Return how often cells are called equivalent, and different, at the first look that is sure.
+
+    Both sides are drawn from normal distributions whose means lie `difference` apart.
+    """
+    rng = np.random.default_rng(3)
+    equivalent = different = 0
+    for _ in range(trials):
+        printed = rng.normal(0.0, sd, 25)
+        ours = rng.normal(difference, sd, looks[-1])
+        theirs = Sample(printed.mean(), printed.std(ddof=1), 25)
+        for look, share in zip(looks, share_of(looks), strict=True):
+            first = ours[:look]
+            own = Sample(first.mean(), first.std(ddof=1), look)
+            found = compare(own, theirs, MARGIN, share)
+            if found.is_equivalent or found.is_different(level):
+                equivalent += found.is_equivalent
+                different += not found.is_equivalent
+                break
+    return equivalent / trials, different / trials
+
+
+@pytest.mark.parametrize("looks", [(25, 400), doubled(25, 400)])
+def test_a_difference_as_large_as_the_margin_is_rarely_called_equivalent(looks):
+    found, _ = rates(looks, MARGIN, sd=0.003, level=0.001, trials=1500)
+    assert found < LEVEL + 2 * math.sqrt(LEVEL / 1500)
+
+
+@pytest.mark.parametrize("looks", [(25, 400), doubled(25, 400)])
+def test_without_a_difference_few_cells_are_called_different(looks):
+    _, found = rates(looks, 0.0, sd=0.1, level=0.05, trials=1500)
+    assert found < 0.05 + 2 * math.sqrt(0.05 / 1500)
+
+
+def test_the_whole_level_at_every_look_would_call_too_many_different():
+    def whole(looks):
+        return [1.0] * len(looks)
+
+    _, found = rates(doubled(25, 400), 0.0, sd=0.1, level=0.05, trials=1500, share_of=whole)
+    assert found > 0.05 + 4 * math.sqrt(0.05 / 1500)
+
+
+def test_equal_means_are_found_by_more_splits():
+    few, _ = rates((25,), 0.0, sd=0.009, level=0.001, trials=400)
+    many, _ = rates(doubled(25, 400), 0.0, sd=0.009, level=0.001, trials=400)
+    assert many > few + 0.2
+
+
+def test_what_looks_have_spent_grows_with_the_square_of_the_splits():
+    assert shares([25, 50, 100]) == [1 / 16, 3 / 16, 12 / 16]
+    assert shares([25]) == [1.0]
+    assert doubled(5, 12) == (5, 10, 12)
+    assert doubled(25, 25) == (25,)
+
+
+def judged(found, document=PAPER):
+    (verdict,) = judge_cells(document, Results((found,)), margins(), [PRINTED_AT_4])
+    return verdict
+
+
+def with_more(values, looks, **fields):
+    """Return a result of 25 splits, to which a config with `looks` adds the rest of `values`."""
+    more = cell(values, epsilon=4.0, **fields)
+    added = replace(more, looks=looks, numbers={"auc": tuple(range(len(values)))})
+    return replace(cell(values[:25], epsilon=4.0, **fields), more={PAPER.paper: added})
+
+
+def test_a_verdict_rests_on_more_splits_where_the_first_look_decides_nothing():
+    values = [*spread(PRINTED_AT_4.mean, 0.0145, 25)] * 16
+    found = judged(with_more(values, (25, 400)))
+    assert judged(cell(values[:25], epsilon=4.0)).verdict is Verdict.INCONCLUSIVE
+    assert found.verdict is Verdict.EQUIVALENT
+    assert found.note == "25 printed, 400 of ours"
+    assert found.result.splits("auc") == 400
+    assert found.comparison.share == 1 - 1 / 256
+
+
+def test_a_first_look_that_decides_is_kept():
+    values = [*spread(PRINTED_AT_4.mean + 0.1, 0.005, 25), *spread(PRINTED_AT_4.mean, 0.005, 375)]
+    found = judged(with_more(values, (25, 400)))
+    assert found.verdict is Verdict.BETTER
+    assert (found.result.splits("auc"), found.note) == (25, "")
+
+
+def test_until_the_splits_of_the_next_look_are_there_the_last_one_counts():
+    values = [*spread(PRINTED_AT_4.mean, 0.0145, 25)] * 3
+    found = judged(with_more(values, (25, 50, 100)))
+    assert found.result.splits("auc") == 50
+    assert found.note == "25 printed, 50 of ours"
+
+
+def test_splits_that_are_added_to_another_document_do_not_count():
+    found = with_more([*spread(PRINTED_AT_4.mean, 0.0145, 25)] * 16, (25, 400))
+    other = replace(found, more={"other": found.more[PAPER.paper]})
+    assert judged(other).result.splits("auc") == 25
+
+
+def test_a_cell_goes_on_while_more_splits_can_decide_it():
+    looks = doubled(25, 400)
+    near = judged(with_more([*spread(PRINTED_AT_4.mean + 0.001, 0.012, 25)], looks))
+    wide = judged(with_more([*spread(PRINTED_AT_4.mean, 0.2, 25)], looks))
+    far = judged(with_more([*spread(PRINTED_AT_4.mean + 0.5, 0.01, 25)], looks))
+    found = standing([near, wide, far], PAPER, looks)
+    assert (found.open, found.limited, found.decided) == ((near,), (wide,), (far,))
+    assert found.places == {("dp-ebm-gdp-2021", 4.0)}
+
+
+def test_the_time_of_a_split_is_that_of_the_journal(tmp_path):
+    took = [replace(r, seconds={"fit": 2.0 + r.task.split}) for r in records([0.8, 0.9, 0.7])]
+    write(tmp_path, "a", took)
+    assert seconds_of_a_split(read_results(tmp_path)) == {("dp-ebm-gdp-2021", 0.5): 3.0}

@@ -47,7 +47,7 @@ ALLOWED = {
         "kernels.building",
     },
     # What a template of the page may use.
-    "dprepro.report.web.html": {"globals"},
+    "dprepro.report.web": {"globals"},
     # It imports the public names when they are asked for, and keeps them.
     "dprepro": {"globals", "getattr(..., name)"},
     # It asks which code raised an error.
@@ -69,7 +69,7 @@ ALLOWED = {
     # Fields of dataclasses of results and audits, without rows.
     "dprepro.experiment.record": {"vars"},
     "dprepro.experiment.packed": {"vars"},
-    "dprepro.results.shipped": {"vars"},
+    "dprepro.results.folder": {"vars"},
     # Fields of checked YAML files, and of their errors.
     "dprepro.additive.record": {"getattr(..., name)"},
     "dprepro.data.card_parts": {"getattr(..., kind)"},

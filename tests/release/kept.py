@@ -27,7 +27,7 @@ from dprepro.data.encode import ENCODINGS
 from dprepro.methods import registry
 from dprepro.methods.entry import Setting
 from dprepro.privacy.noise_tracking import watching_noise
-from dprepro.report.model_page.content import model_page
+from dprepro.report.model_page import model_page
 from dprepro.runtime.errors import DpreproError
 
 LARGEST, LEAST = sys.float_info.max, 5e-324

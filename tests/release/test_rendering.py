@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from dprepro.release.rendering import as_html, as_json, as_markdown, schema, schema_of_fields
 from dprepro.release.statement import Statement, state
 from tests.release.models import NAME, model, publisher
-from tests.report.write.test_names import ODD, line
+from tests.report.test_names import ODD, line
 
 
 @pytest.fixture(scope="module")

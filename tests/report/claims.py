@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from dprepro.judge.check import check_documents
-from dprepro.judge.claim import Finding
+from dprepro.judge.claim_kinds import Finding
 from dprepro.judge.claims import Outcome
 from dprepro.papers.document import load_documents
 from dprepro.results.folder import Results

@@ -3,8 +3,8 @@
 import math
 
 from dprepro.papers.document import load_documents
-from dprepro.report.layout.formatting import Style
-from dprepro.report.layout.tables import build_tables
+from dprepro.report.formatting import Style
+from dprepro.report.layout import build_tables
 from dprepro.results.folder import ResultCell, Results
 from tests.report.journals import cell, spread, task
 

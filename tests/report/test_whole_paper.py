@@ -11,10 +11,10 @@ import pytest
 from dprepro.judge.check import check_documents
 from dprepro.judge.verdicts import Verdict
 from dprepro.papers.document import load_documents
-from dprepro.report.layout.formatting import Style, number, words
-from dprepro.report.layout.tables import build_tables
-from dprepro.report.write.rows import csv_tables, json_tables
-from dprepro.report.write.tables import latex_tables
+from dprepro.report.formatting import Style, number, words
+from dprepro.report.layout import build_tables
+from dprepro.report.rows import csv_tables, json_tables
+from dprepro.report.tables import latex_tables
 from dprepro.results.folder import JournalPlan, read_results
 from dprepro.results.metrics import level, margins
 from tests.report.journals import records, spread, write

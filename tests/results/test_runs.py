@@ -9,7 +9,7 @@ from dprepro.results.folder import read_results
 from dprepro.results.runs import runs_of
 from tests.privacy.entries import cited
 from tests.report.journals import records, task, write
-from tests.results.test_plans import stated
+from tests.results.test_aggregation import stated
 
 SEED = "fixed seed: repeatable, never for release"
 

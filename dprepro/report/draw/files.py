@@ -1,24 +1,33 @@
 """Files of figures.
 
 Figures drawn by this process and others: each by one of them, which keeps matplotlib loaded.
+
+Matplotlib figures as SVG that belongs to a page: its fonts, its colours, light and dark.
+
+One picture of several, from their files: what was drawn once is not drawn again.
 """
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
+from xml.etree import ElementTree
 
 import matplotlib
 from loky import cpu_count
 from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
+from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from dprepro.experiment.safe_path import keep_working_directory_out
+from dprepro.report.draw.style import POINTS_PER_INCH
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.memory import THREAD_VARIABLES
+from dprepro.runtime.text import legible
 
 T = TypeVar("T")
 
@@ -144,3 +153,181 @@ def lay_out(figure: Figure) -> None:
     if engine is not None:
         engine.execute(figure)
         figure.set_layout_engine(None)
+
+
+_NAMESPACE = re.compile(r"\{[^}]*\}")
+_REFERENCE = re.compile(r"#([^)]*)")
+_GREY = re.compile(r"#([0-9a-f]{2})\1\1\b")
+_FAMILY = re.compile(r"font-family: [^;]*(; )?")
+_FONT = re.compile(r"font: [^;]*?([\d.]+px)[^;]*")
+_LONG = re.compile(r"-?\d+\.\d{2,}")
+_GEOMETRY = ("d", "x", "y", "width", "height")
+
+
+def inline(figure: Figure, prefix: str, label: str) -> Markup:
+    """Return a figure as an ``<svg>`` element to stand in HTML.
+
+    Greys become the page's own (CSS variables ``--g0``, paper, to ``--g100``, ink, in steps of
+    ten); text stays text, in the page's font. The same figure gives the same bytes.
+
+    Parameters
+    ----------
+    prefix
+        Begins every identifier; must differ between the figures of a page.
+    label
+        What a reader who cannot see it is told.
+    """
+    text = io.StringIO()
+    lay_out(figure)
+    with matplotlib.rc_context({"svg.hashsalt": "dprepro", "svg.fonttype": "none"}):
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    root = ElementTree.fromstring(legible(text.getvalue()))
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if _plain(child.tag) in ("metadata", "style"):  # the style would be the whole page's
+                parent.remove(child)
+    names = _referenced(root, prefix)
+    for element in root.iter():
+        _adapt(element, names)
+    box = root.get("viewBox", "")
+    root.attrib.clear()
+    root.attrib.update({"viewBox": box, "role": "img", "aria-label": legible(label)})
+    _unwrap(root)
+    return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def draw_inline(draw: Callable[[], Figure], prefix: str, label: str) -> Markup:
+    """Return what `inline` does of the figure that `draw` returns: for another process."""
+    return inline(draw(), prefix, label)
+
+
+def _referenced(root: ElementTree.Element, prefix: str) -> dict[str, str]:
+    """Return new names for the identifiers that something refers to."""
+    found: dict[str, None] = {}
+    for element in root.iter():
+        for name, value in element.attrib.items():
+            if _plain(name) in ("href", "clip-path"):
+                found.update(dict.fromkeys(_REFERENCE.findall(value)))
+    return {old: f"{prefix}{number}" for number, old in enumerate(found)}
+
+
+def _unwrap(element: ElementTree.Element) -> None:
+    """Put the children of groups that say nothing in the groups' places."""
+    children = []
+    for child in element:
+        _unwrap(child)
+        children += list(child) if child.tag == "g" and not child.attrib else [child]
+    element[:] = children
+
+
+def _adapt(element: ElementTree.Element, names: dict[str, str]) -> None:
+    element.tag = _plain(element.tag)
+    given = dict(element.attrib)
+    element.attrib.clear()
+    for name, value in given.items():
+        name = _plain(name)
+        if name == "id" and value not in names:
+            continue
+        element.set(name, _value(name, value, names))
+    if element.tag not in ("text", "tspan"):
+        element.text = None
+    element.tail = None
+
+
+def _value(name: str, value: str, names: dict[str, str]) -> str:
+    if name == "id":
+        return names[value]
+    if name in ("href", "clip-path"):
+        return _REFERENCE.sub(lambda match: "#" + names[match[1]], value)
+    if name in _GEOMETRY:
+        return _LONG.sub(lambda match: f"{float(match[0]):.1f}", " ".join(value.split()))
+    return _style(value) if name == "style" else value
+
+
+def _style(style: str) -> str:
+    style = _FONT.sub(r"font-size: \1", _FAMILY.sub("", style))
+    return _GREY.sub(lambda match: f"var(--g{_ink(int(match[1], 16))})", style)
+
+
+def _ink(level: int) -> int:
+    """Return the share of ink in a grey level of 0 to 255, in per cent, a multiple of ten."""
+    return round(10 * (255 - level) / 255) * 10
+
+
+@cache
+def _plain(name: str) -> str:
+    return _NAMESPACE.sub("", name)
+
+
+_HEAD = re.compile(r'.*?<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"[^>]*>', re.DOTALL)
+_METADATA = re.compile("<metadata>.*?</metadata>", re.DOTALL)
+_IDENTIFIER = re.compile(r'(\bid="|href="#|url\(#)')
+_WHOLE = """<?xml version="1.0" encoding="utf-8" standalone="no"?>
+<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" version="1.1" \
+width="{0:g}pt" height="{1:g}pt" viewBox="0 0 {0:g} {1:g}">
+<rect width="100%" height="100%" fill="white"/>
+"""
+_PART = '<svg x="{0:g}" y="{1:g}" width="{2:g}" height="{3:g}" viewBox="0 0 {2:g} {3:g}">'
+_GAP = 0.12  # inches between rows
+
+
+def put_together(
+    files: Sequence[bytes], keys: bytes, ending: str, below: float, widest: float
+) -> bytes:
+    """Return a picture of pictures in rows, all of one format, ``png`` or ``svg``.
+
+    Parameters
+    ----------
+    files
+        Of the pictures, without a strip at their lower edge that is `below` inches high.
+    keys
+        Of the picture that stands below all in place of these strips.
+    widest
+        The inches that a row may take.
+    """
+    return (_png if ending == "png" else _svg)([*files, keys], below, widest)
+
+
+def _places(
+    sizes: Sequence[tuple[float, float]], widest: float, gap: float
+) -> tuple[list[tuple[float, float]], tuple[float, float]]:
+    """Return the left upper corner of each picture, and the size of all; the last has its row."""
+    places: list[tuple[float, float]] = []
+    across, down, row, width = 0.0, 0.0, 0.0, 0.0
+    for number, (wide, high) in enumerate(sizes):
+        if places and (across + wide > widest or number == len(sizes) - 1):
+            across, down, row = 0.0, down + row + gap, 0.0
+        places.append((across, down))
+        across, row = across + wide, max(row, high)
+        width = max(width, across)
+    return places, (width, down + row)
+
+
+def _png(files: Sequence[bytes], below: float, widest: float) -> bytes:
+    from PIL import Image
+
+    pictures = [Image.open(io.BytesIO(file)) for file in files]
+    cut = [round(below * DPI)] * (len(files) - 1) + [0]
+    sizes = [(p.width, p.height - low) for p, low in zip(pictures, cut, strict=True)]
+    places, whole = _places(sizes, widest * DPI, _GAP * DPI)
+    paper = Image.new("RGB", (round(whole[0]), round(whole[1])), "white")
+    for picture, place, size in zip(pictures, places, sizes, strict=True):
+        paper.paste(picture.crop((0, 0, *size)), (round(place[0]), round(place[1])))
+    file = io.BytesIO()
+    paper.save(file, "png", dpi=(DPI, DPI), **PNG)
+    return file.getvalue()
+
+
+def _svg(files: Sequence[bytes], below: float, widest: float) -> bytes:
+    texts = [_METADATA.sub("", file.decode()) for file in files]
+    heads = [_HEAD.match(text) for text in texts]
+    assert all(heads), "matplotlib begins an SVG file with its size"
+    cut = [below * POINTS_PER_INCH] * (len(files) - 1) + [0.0]
+    sizes = [(float(h[1]), float(h[2]) - low) for h, low in zip(heads, cut, strict=True) if h]
+    places, whole = _places(sizes, widest * POINTS_PER_INCH, _GAP * POINTS_PER_INCH)
+    parts = [_WHOLE.format(*whole)]
+    for number, (text, head) in enumerate(zip(texts, heads, strict=True)):
+        # Identifiers of one picture must not be those of another.
+        body = _IDENTIFIER.sub(rf"\g<1>p{number}-", text[head.end() :] if head else "")
+        parts.append(_PART.format(*places[number], *sizes[number]) + body)
+    return ("".join(parts) + "</svg>\n").encode()

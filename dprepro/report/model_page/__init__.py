@@ -1,1 +1,231 @@
-"""The page of one model: its functions, its predictions, its guarantee, and a way to edit it."""
+"""What the page of a model shows: a pure function of the model, which is all that it reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from dprepro.report.ledgers import release_heads, releases, said_beside, spending, verdict
+from dprepro.report.web import render_alone
+
+if TYPE_CHECKING:
+    from dprepro.additive.model import AdditiveModel
+    from dprepro.privacy.ledger import Ledger
+
+SCRIPTS = (
+    "file.js", "edits.js", "axes.js", "chart.js", "pairs.js", "prediction.js", "pointing.js",
+    "editor.js", "start.js",
+)  # fmt: skip
+"""In the order in which they build on each other."""
+
+NO_LEDGER = "The file has no ledger: it promises no privacy."
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What the ledger of a model says, in words.
+
+    Attributes
+    ----------
+    verdict, spending
+        A line each; `spending` is empty without a ledger.
+    holds
+        Whether the guarantee holds.
+    heads, releases
+        The releases as a table.
+    said
+        All else: headings, each with its lines.
+    """
+
+    verdict: str
+    holds: bool
+    spending: str = ""
+    heads: tuple[str, ...] = ()
+    releases: tuple[tuple[str, ...], ...] = ()
+    said: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True)
+class Content:
+    """The page, part by part.
+
+    Attributes
+    ----------
+    features, pairs
+        How many features, and functions of pairs of them, there are.
+    axis
+        What functions and their sum are measured in: "log odds of >50K", or the target.
+    warning
+        Why the model is not for release; empty if the file does not say so.
+    origin
+        What the file says of how the model came about: names and values.
+    bands
+        What the bands are and are not, in sentences; empty if the noise is not known.
+    had_few_rows
+        Whether rows were few for the noise, so that the bands need a warning.
+    intervals
+        How near targets are to predictions, in sentences; empty if that was not released.
+    data
+        What the script works with, as JSON that is safe within HTML.
+    """
+
+    title: str
+    axis: str
+    features: int
+    pairs: int
+    warning: str
+    guarantee: Guarantee
+    origin: tuple[tuple[str, str], ...]
+    bands: tuple[str, ...]
+    had_few_rows: bool
+    intervals: tuple[str, ...]
+    data: Markup
+
+
+def model_page(
+    model: AdditiveModel,
+    title: str,
+    name: str = "model.json",
+    origin: Mapping[str, Any] | None = None,
+) -> str:
+    """Return one HTML page that shows a fitted or loaded model and edits it, and needs no network.
+
+    Nothing but the model is read. What the page downloads is a model file with the edits made
+    there; without any it is the file that `dprepro.additive.file.save_model` writes.
+
+    Parameters
+    ----------
+    title
+        The heading.
+    name
+        Of the model file; what is downloaded is called after it.
+    origin
+        As for `save_model`.
+
+    Raises
+    ------
+    DpreproError
+        If the model holds what a model file cannot.
+    """
+    content = content_of(model, title, name, origin)
+    return render_alone("dprepro.report.model_page", {"page": content}, SCRIPTS)
+
+
+def content_of(
+    model: AdditiveModel, title: str, name: str, origin: Mapping[str, Any] | None = None
+) -> Content:
+    """Return what the page of a model shows; see `model_page`."""
+    from dprepro.additive.describe import bands_in_words, had_few_rows, measure_of
+    from dprepro.additive.file import model_to_json
+    from dprepro.additive.intervals import intervals_in_words
+    from dprepro.additive.record import checked_record
+    from dprepro.estimators.contract import ledger_of
+
+    values = model_to_json(model, origin)
+    checked_record(values, "cannot show the model")
+    ledger = ledger_of(model)
+    return Content(
+        title=title,
+        axis=measure_of(model),
+        features=len(model.bins_),
+        pairs=len(model.pairs_),
+        warning=str(values["origin"].get("not_for_release", "")),
+        guarantee=Guarantee(NO_LEDGER, False) if ledger is None else _guarantee(ledger),
+        origin=tuple(_facts(values["origin"])),
+        bands=tuple(bands_in_words(model)),
+        had_few_rows=had_few_rows(model),
+        intervals=tuple(intervals_in_words(model)),
+        data=embedded(_data(model, values, name)),
+    )
+
+
+def embedded(data: Any) -> Markup:
+    """Return JSON values as text that ends no script element and starts no comment or tag."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)
+
+
+def _guarantee(ledger: Ledger) -> Guarantee:
+    return Guarantee(
+        verdict(ledger),
+        ledger.holds,
+        spending(ledger),
+        tuple(release_heads(ledger)),
+        tuple(map(tuple, releases(ledger))),
+        tuple((heading, tuple(lines)) for heading, lines in said_beside(ledger)),
+    )
+
+
+def _facts(origin: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, value in origin.items():
+        if isinstance(value, Mapping):
+            yield from _facts(value)
+        elif value is not None:
+            text = json.dumps(value) if isinstance(value, list) else str(value)
+            yield key.replace("_", " "), text
+
+
+def _data(model: AdditiveModel, values: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return what the script works with.
+
+    Keys: ``pieces`` is the text of the model file with holes for what edits change, which are
+    ``values``, a list for each feature and then for each pair, and ``edits``. ``units`` are numbers
+    that its whole numbers count in, ``order`` the positions of features from the most important to
+    the least, and ``importance`` theirs by position. ``pairs`` has the name of each pair, the names
+    of the groups on both sides and the positions of its features. The rest are words and the size
+    that a file may have.
+    """
+    from dprepro.additive.bins import OTHER
+    from dprepro.additive.describe import measure_of, outcome_of
+    from dprepro.additive.file import MAX_BYTES
+    from dprepro.additive.shapes import importance, shapes_of
+
+    shapes = shapes_of(model)
+    importances = [importance(shape) for shape in shapes if shape.sides is None]
+    return {
+        "pieces": with_holes(values),
+        "values": [term["values"] for term in (*values["features"], *values.get("pairs", ()))],
+        "pairs": [
+            {
+                "name": shape.name,
+                "sides": [side.labels for side in shape.sides],
+                "places": [term.pair.first, term.pair.second],
+            }
+            for shape, term in zip(shapes[len(importances) :], model.pairs_, strict=True)
+            if shape.sides is not None
+        ],
+        "edits": values["edits"],
+        "units": {key: 2.0**power for key, power in values["units"].items()},
+        "order": sorted(range(len(importances)), key=lambda k: -importances[k]),
+        "importance": importances,
+        "axis": measure_of(model),
+        "outcome": outcome_of(model),
+        "other": OTHER,
+        "file": f"{name.removesuffix('.json')}-edited.json",
+        "largest": MAX_BYTES,
+    }
+
+
+def with_holes(values: dict[str, Any]) -> list[str]:
+    """Return the text of a model file without the values of its functions and without its edits.
+
+    The K + P + 2 pieces are what stands before the values of each of the K features and P pairs,
+    before the edits, and behind them.
+    """
+    from dprepro.additive.file import file_text
+
+    text, hole = file_text(values), "@"
+    while hole in text:
+        hole += "@"
+    terms = {
+        key: [{**term, "values": hole} for term in values[key]]
+        for key in ("features", "pairs")
+        if key in values
+    }
+    return file_text({**values, **terms, "edits": hole}).split(json.dumps(hole))

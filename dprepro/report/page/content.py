@@ -1,6 +1,8 @@
 """All that the page shows: a pure function of results, printed numbers and the journals' rest.
 
 Rows and figures as data that the page's script unpacks: a tenth of their size as HTML.
+
+The page of `dprepro report`: one HTML file that needs nothing beside it.
 """
 
 from __future__ import annotations
@@ -8,24 +10,40 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+from markupsafe import Markup, escape
 
 from dprepro.judge.check import CheckReport
 from dprepro.judge.claims import Outcome
 from dprepro.judge.verdicts import Verdict
 from dprepro.papers.cells import PublishedCell, load_published
 from dprepro.papers.document import Document, Protocol
-from dprepro.report.layout.formatting import causes_in_words, judged_in_words, together_in_words
-from dprepro.report.layout.view import FigureGroup, PageFigure, ResultTable
+from dprepro.report.formatting import (
+    Style,
+    causes_in_words,
+    heading,
+    judged_in_words,
+    legend,
+    together_in_words,
+    words,
+)
+from dprepro.report.layout import FigureGroup, PageFigure, ResultTable
 from dprepro.report.page.cells import (
     UNPRINTED,
+    Cell,
+    Row,
+    Sheet,
     cell_sheet,
     choice_sheet,
     column_sheet,
     held_out_sheet,
+    tone,
 )
 from dprepro.report.page.evidence import (
     Reason,
@@ -47,9 +65,9 @@ from dprepro.report.page.origins import (
     time_in_words,
     timing_sheet,
 )
-from dprepro.report.page.sheets import Cell, Row, Sheet
+from dprepro.report.web import render_alone
 from dprepro.results.audits import Audit
-from dprepro.results.metrics import METRICS
+from dprepro.results.metrics import METRICS, level
 from dprepro.results.runs import Runs
 from dprepro.runtime.text import legible
 
@@ -337,3 +355,30 @@ def _shown(runs: Runs, tables: Iterable[ResultTable]) -> Runs:
         tuple(s for s in runs.spendings if (s.dataset, s.method) in places),
         tuple(t for t in runs.timings if (t.dataset, t.method) in places),
     )
+
+
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def render_page(page: Page) -> str:
+    """Return the page as HTML, figures inside; see `dprepro.report.web`."""
+    values = {"page": page, "style": Style(compare=True)}
+    functions: dict[str, Callable[..., Any]] = {
+        "heading": heading,
+        "level": level,
+        "legend": partial(legend, published="Below ours the published value and"),
+        "words": words,
+        "identity": id,
+    }
+    return render_alone(
+        "dprepro.report.page",
+        values,
+        ["page.js", "paper.js", "parts.js"],
+        functions,
+        {"tone": tone, "code": code},
+    )
+
+
+def code(text: str) -> Markup:
+    """Return text as HTML, with what stands between backticks as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(legible(text)))))

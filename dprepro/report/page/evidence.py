@@ -15,9 +15,8 @@ from dprepro.judge.claims import ClaimVerdict, Outcome
 from dprepro.judge.verdicts import CellVerdict, Verdict
 from dprepro.papers.cells import PublishedCell
 from dprepro.privacy.guarantee_status import NO_LEDGER, AuditVerdict, Noise, Standing
-from dprepro.report.layout.formatting import verdict_figures
-from dprepro.report.page.cells import level_cell, verdict_cell
-from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, tone
+from dprepro.report.formatting import verdict_figures
+from dprepro.report.page.cells import Cell, Head, Kind, Row, Sheet, level_cell, tone, verdict_cell
 from dprepro.results.audits import Audit
 from dprepro.results.metrics import METRICS
 from dprepro.results.runs import Spending

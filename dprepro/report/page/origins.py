@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dprepro.experiment.config import config_names
-from dprepro.report.layout.view import ResultTable
-from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet
+from dprepro.report.layout import ResultTable
+from dprepro.report.page.cells import Cell, Head, Kind, Row, Sheet
 from dprepro.results.folder import ResultCell
 from dprepro.results.metrics import METRICS
 from dprepro.results.runs import Run, Timing

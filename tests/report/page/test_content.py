@@ -9,18 +9,17 @@ import pytest
 from dprepro.judge.check import check_documents
 from dprepro.judge.claims import Outcome
 from dprepro.judge.deviations import Deviation
-from dprepro.judge.held_out import Judgement
+from dprepro.judge.forensics import Judgement
 from dprepro.judge.omnibus import Omnibus
 from dprepro.judge.verdicts import Verdict
 from dprepro.papers.cells import load_published
 from dprepro.papers.document import Protocol, load_documents
-from dprepro.report.draw.page_figures import figure_groups
-from dprepro.report.layout.tables import build_tables
+from dprepro.report.layout import build_tables
 from dprepro.report.page.cells import UNPRINTED
 from dprepro.report.page.cells import _note as note_of
-from dprepro.report.page.content import Sources, build_page, protocol_in_words
+from dprepro.report.page.content import Sources, build_page, protocol_in_words, render_page
 from dprepro.report.page.evidence import reasons_of
-from dprepro.report.page.html import render_page
+from dprepro.report.page.figures import figure_groups
 from dprepro.report.page.origins import time_in_words
 from dprepro.results.audits import read_audits
 from dprepro.results.cell import ResultCell

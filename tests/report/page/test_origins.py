@@ -1,4 +1,7 @@
-"""Where the number of a cell comes from, and how it is packed into the page."""
+"""Where the number of a cell comes from, and how it is packed into the page.
+
+Where journals come from: runs, machines, and the time that tasks took.
+"""
 
 import math
 import shlex
@@ -6,13 +9,20 @@ from dataclasses import replace
 
 import pytest
 
-from dprepro.report.layout.tables import build_tables
-from dprepro.report.page.cells import cell_sheet
+from dprepro.report.layout import build_tables
+from dprepro.report.page.cells import Cell, Head, Row, Sheet, cell_sheet
 from dprepro.report.page.content import pack
-from dprepro.report.page.origins import Origins, origins_of, round_off, row_numbers
-from dprepro.report.page.sheets import Cell, Head, Row, Sheet
+from dprepro.report.page.origins import (
+    Origins,
+    origins_of,
+    round_off,
+    row_numbers,
+    run_sheet,
+    time_in_words,
+    timing_sheet,
+)
 from dprepro.results.folder import read_results
-from dprepro.results.runs import Run
+from dprepro.results.runs import Run, Timing
 from tests.report.journals import cell
 from tests.report.page.pages import ENVIRONMENT, content_of, journals
 
@@ -108,3 +118,43 @@ def test_rows_are_packed_with_their_runs_and_without_what_no_document_may_hold()
     assert first["runs"] is None
     assert second["runs"]["splits"][0][1] == 0.25
     assert content["figures"] == []
+
+
+def texts(sheet):
+    return [[cell.text for cell in row.cells] for row in sheet.rows]
+
+
+def test_a_run_names_its_journal_time_version_commit_and_jobs():
+    clean = {**ENVIRONMENT, "git": {"commit": "fedcba9876543210", "dirty": False}}
+    runs = [Run("one", ENVIRONMENT), Run("two", {**clean, "taken_from": "one"}), Run("old", {})]
+    found = texts(run_sheet(runs))
+    when = "2025-01-02 03:04:05 UTC"
+    assert found[0][:5] == ["one", when, "1.2.3", "0123456789 with changes", "2"]
+    assert found[1][:5] == ["two, taken from one", when, "1.2.3", "fedcba9876", "2"]
+    assert found[2][:5] == ["old", "", "", "", ""]
+    assert found[0][5] == found[1][5] != found[2][5]
+
+
+def test_times_are_those_of_finished_tasks():
+    timings = [
+        Timing("adult", "ebm", 1200, 0, 3, 0.12345, 9.876, 150.0),
+        Timing("pol", "ebm", 0, 2, 0, 0.0, 0.0, 0.0),
+    ]
+    assert texts(timing_sheet(timings)) == [
+        ["adult", "ebm", "1,200", "", "3", "0.123", "9.88", "2.5"],
+        ["pol", "ebm", "0", "2", "", "", "", "0.0"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (119.9, "119.9 seconds"),
+        (120, "2.0 minutes"),
+        (7199, "120.0 minutes"),
+        (7200, "2.0 hours"),
+        (360_000_000, "100,000.0 hours"),
+    ],
+)
+def test_a_unit_changes_at_two_of_the_next(seconds, words):
+    assert time_in_words(seconds) == words

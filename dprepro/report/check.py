@@ -1,0 +1,400 @@
+"""Render a check for terminals: verdicts, counts, claims, and every deviation with its reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.text import Text
+
+from dprepro.judge.check import Again, CheckReport, LeftOut, RerunReport, Stale
+from dprepro.judge.claims import ClaimVerdict, Outcome
+from dprepro.judge.forensics import column_of
+from dprepro.judge.omnibus import ColumnVerdict
+from dprepro.judge.verdicts import CellVerdict, Verdict
+from dprepro.papers.hypotheses import load_hypotheses
+from dprepro.privacy.guarantee_status import NO_LEDGER
+from dprepro.report.forensics import render_choices
+from dprepro.report.formatting import (
+    FIGURES,
+    causes_in_words,
+    chosen_in_words,
+    judged_in_words,
+    p_in_words,
+    together_in_words,
+    unfinished_in_words,
+    verdict_figures,
+)
+from dprepro.report.tables import STYLES
+from dprepro.results.cell import TUNED_NOTE
+from dprepro.results.metrics import METRICS, level
+from dprepro.runtime.terminal import (
+    Renderable,
+    StackedColumn,
+    below,
+    counted,
+    indented,
+    stacked_table,
+)
+from dprepro.runtime.text import shell
+
+# A note is a sentence: it is not read a word a line.
+_NOTE_WIDTH = 24
+_MOST_CHANGES = 20
+_FEW_CELLS = 12
+"""As many verdicts fit a few screens, a block each; more stand in tables."""
+
+_NAMES = {"n": "Splits, theirs"}
+_WIDTH = max(map(len, (*FIGURES, *_NAMES.values())))
+_CLAIM_STYLES = {
+    Outcome.HOLDS: "green",
+    Outcome.FAILS: "red",
+    Outcome.NOT_RUN: "dim",
+    Outcome.IMPOSSIBLE: "dim",
+}
+
+
+def render_check(
+    report: CheckReport, require_all: bool = False, left_out: LeftOut | None = None
+) -> Renderable:
+    """Return the whole check: outcome, counts, a map of verdicts, the deviations.
+
+    Outcome and counts stand first, and again at the end, where a terminal stops. Of a part of a
+    check, few cells are shown one by one, and what was left out is counted.
+    """
+    if left_out is not None and len(report.verdicts) <= _FEW_CELLS:
+        blocks = _blocks(report)
+        claims = [render_claims(report.claims)] if report.claims else []
+        ends = [*_notes(report), *_summary(report, require_all, left_out)]
+        return below(blocks, *claims, *ends)
+    symbols = ", ".join(f"{verdict.symbol} {verdict.value}" for verdict in Verdict)
+    parts: list[Renderable] = [_outcome(report, require_all)]
+    parts += [_counts(paper, report.of_paper(paper)) for paper in report.papers]
+    if any(cell.result and column_of(cell.published) in report.choices for cell in report.verdicts):
+        parts += ["", render_choices(report)]
+    if report.unexplained:
+        parts.append(_deviations("Deviations without an explanation", report.unexplained))
+    parts += ["", *_verdict_maps(report.verdicts), Text(symbols, style="dim"), _margins(report)]
+    if report.different:
+        parts.append(_columns(report))
+    for title, cells in (
+        ("Explained deviations", report.understood),
+        ("Reviewed deviations, cause unknown", report.unknown),
+        ("Inconclusive here, and known to differ by other evidence", report.known),
+    ):
+        if cells:
+            parts.append(_deviations(title, cells))
+            parts += _reasons(cells)
+    if report.unfinished:
+        found = unfinished_in_words(report)
+        parts.append(Text(f"{found[:1].upper()}{found[1:]}.", style="yellow"))
+    parts += [_stale(stale) for stale in report.stale]
+    if report.unverified:
+        parts.append(_unverified(report.unverified))
+    if report.tuned:
+        parts.append(_tuned(report.tuned))
+    if report.claims:
+        parts.append(render_claims(report.claims))
+    parts += [_stale_claim(claim) for claim in report.stale_claims]
+    parts += [*_notes(report), *_summary(report, require_all, left_out)]
+    return below(*parts)
+
+
+def _notes(report: CheckReport) -> list[Text]:
+    return [Text(f"Note on {note}", style="dim") for note in report.notes]
+
+
+def _summary(
+    report: CheckReport, require_all: bool, left_out: LeftOut | None
+) -> Iterator[Renderable]:
+    if left_out is not None:
+        numbers = (left_out.cells, "cell"), (left_out.claims, "claim"), (left_out.notes, "note")
+        words = ", ".join(counted(number, noun) for number, noun in numbers)
+        yield Text(f"\nLeft out, on other data, methods or documents: {words}.", style="dim")
+    for paper in report.papers:
+        yield _counted(paper, report.of_paper(paper))
+    yield _outcome(report, require_all)
+
+
+def render_cells(cells: Sequence[CellVerdict]) -> Renderable:
+    """Return every verdict with its numbers, one line each."""
+    return _deviations("All cells", cells)
+
+
+def render_rerun(report: RerunReport) -> Renderable:
+    """Return what a fresh run gave beside the committed records."""
+    compared = {name: value for name, value in report.tolerances.items() if value < math.inf}
+    allowed = [f"{value:g} ({name})" for name, value in compared.items()]
+    others = [name for name in report.tolerances if name not in compared]
+    lines = [
+        f"Rerun: {report.matched} tasks have a committed record; largest relative difference "
+        f"{report.largest:.2g}, allowed {', '.join(allowed) or 'none'}."
+    ]
+    if others:
+        lines.append(
+            f"  Finished, and not compared: {', '.join(others)}. Its solver stops before it "
+            "converges, so that the processor decides what it finds."
+        )
+    lines += [f"  differs: {mismatch}" for mismatch in report.mismatches]
+    if report.missing:
+        tasks = dict.fromkeys(f"{r.task.dataset}, {r.task.label}" for r in report.missing)
+        lines.append(
+            f"  {len(report.missing)} tasks have no finished committed record "
+            f"({'; '.join(tasks)}): settings, data or a method's version changed since; "
+            "run the configs again in full and commit the journals"
+        )
+    return Text("\n".join(lines), style="green" if report.passes else "bold red")
+
+
+def render_again(found: Again) -> Renderable:
+    """Return what `--fast` compares: tasks run again, and what was recorded."""
+    parts = [render_rerun(found.rerun)]
+    if found.changed is None:
+        parts.append(
+            Text("No cells are recorded beside the journals: `dprepro check --record`.", "dim")
+        )
+    elif found.changed:
+        shown = found.changed[:_MOST_CHANGES]
+        more = len(found.changed) - len(shown)
+        lines = [f"Recorded cells: {len(found.changed)} differ.", *(f"  {line}" for line in shown)]
+        lines += [f"  and {more} more"] if more else []
+        lines.append(
+            "If the change is meant, `dprepro check --record` records it, and the difference of "
+            "the file shows a reviewer what changed."
+        )
+        parts.append(Text("\n".join(lines), "bold red"))
+    else:
+        parts.append(Text("Recorded cells: all cells and verdicts are as recorded.", "green"))
+    if found.stale:
+        parts.append(
+            Text(f"Explanations that no longer apply: {found.stale}; remove them.", "bold red")
+        )
+    return below(*parts)
+
+
+def _verdict_maps(verdicts: Sequence[CellVerdict]) -> list[Renderable]:
+    """Lay out one symbol a cell, a map for each printed table."""
+    tables: dict[tuple[str, str], list[CellVerdict]] = {}
+    for cell in verdicts:
+        tables.setdefault((cell.published.paper, cell.published.table), []).append(cell)
+    return [_verdict_map(f"{paper}, Table {n}", cells) for (paper, n), cells in tables.items()]
+
+
+def _verdict_map(title: str, verdicts: Sequence[CellVerdict]) -> Renderable:
+    """Lay out the cells of one table: rows dataset and method, columns epsilon.
+
+    Of several metrics the verdict is shown that needs most attention.
+    """
+    epsilons = sorted({cell.published.epsilon for cell in verdicts})
+    rows: dict[tuple[str, str], dict[float, CellVerdict]] = {}
+    for cell in verdicts:
+        printed = cell.published
+        row = rows.setdefault((printed.dataset, printed.method), {})
+        row[printed.epsilon] = max(row.get(printed.epsilon, cell), cell, key=_urgency)
+    datasets = [dataset for dataset, _ in rows]
+    above = ["", *datasets]
+    columns = [
+        StackedColumn(
+            "Dataset", ["" if n == m else n for n, m in zip(datasets, above, strict=False)]
+        ),
+        StackedColumn("Method", [method for _, method in rows]),
+    ]
+    for epsilon in epsilons:
+        symbols = [(_symbol(cells.get(epsilon)),) for cells in rows.values()]
+        columns.append(StackedColumn(level(epsilon), symbols))
+    return stacked_table(title, columns, 2)
+
+
+def _urgency(cell: CellVerdict) -> tuple[bool, bool, bool]:
+    unfinished = cell.verdict in (Verdict.INCOMPLETE, Verdict.NOT_RUN)
+    return cell.verdict.is_deviation, unfinished, cell.verdict is not Verdict.IMPOSSIBLE
+
+
+def _symbol(cell: CellVerdict | None) -> Text:
+    return Text(cell.verdict.symbol, style=STYLES[cell.verdict]) if cell else Text("")
+
+
+def _margins(report: CheckReport) -> Text:
+    widths = "; ".join(
+        f"{METRICS[metric].title} {width}" for metric, width in report.margins.items()
+    )
+    return Text(
+        "equivalent: the difference is shown to be smaller than the margin; better, worse: there "
+        "is a difference, at 5 % for all cells of a document together, and it may be larger; "
+        "inconclusive: neither is shown, so the cell says nothing for or against the document. "
+        f"Margin: {widths}, at least half a unit of the last printed digit. docs/verdicts.md has "
+        "the statistics.",
+        style="dim",
+    )
+
+
+def _counts(paper: str, report: CheckReport) -> Text:
+    line = _counted(paper, report)
+    for sentence in together_in_words(report):
+        line.append(f"\n  {sentence}", style="dim")
+    return line
+
+
+def _counted(paper: str, report: CheckReport) -> Text:
+    parts = [Text(f"{paper}, {counted(len(report.verdicts), 'cell')}: ", style="bold")]
+    parts += [
+        Text(f"{count} {verdict.value}", style=STYLES[verdict])
+        for verdict, count in report.counts.items()
+        if count
+    ]
+    return parts[0] + Text(", ").join(parts[1:])
+
+
+def _cause(column: ColumnVerdict, report: CheckReport) -> str:
+    if column in report.asked:
+        return "tested"
+    if column in report.untested:
+        return "not reviewed"
+    return "unknown" if any(map(column.holds, report.unknown)) else "explained"
+
+
+def _columns(report: CheckReport) -> Renderable:
+    """Lay out the columns that are different as a whole, and what is known of the causes."""
+    different = report.different
+    found = [column.omnibus for column in different]
+    columns = [
+        StackedColumn("Document", [column.paper for column in different]),
+        StackedColumn("Table", [column.table for column in different]),
+        StackedColumn("Dataset", [column.dataset for column in different]),
+        StackedColumn("Method", [column.method for column in different]),
+        StackedColumn("Cells", [(Text(f"{one.cells}"),) for one in found]),
+        StackedColumn("Sum of squares", [(Text(f"{one.sum_of_squares:.0f}"),) for one in found]),
+        StackedColumn("p", [(Text(p_in_words(one.p_value)),) for one in found]),
+        StackedColumn("Causes", [_cause(column, report) for column in different]),
+    ]
+    return stacked_table("Columns that are different as a whole", columns, 4)
+
+
+def _deviations(title: str, cells: Sequence[CellVerdict]) -> Renderable:
+    printed = [cell.published for cell in cells]
+    columns = [
+        StackedColumn("Dataset", [p.dataset for p in printed]),
+        StackedColumn("Method", [p.method for p in printed]),
+        StackedColumn("ε", [level(p.epsilon) for p in printed]),
+    ]
+    figures = [verdict_figures(cell) for cell in cells]
+    for heading in FIGURES:
+        columns.append(StackedColumn(heading, [(Text(row[heading]),) for row in figures]))
+    verdicts = [(Text(cell.verdict.value, STYLES[cell.verdict]),) for cell in cells]
+    columns.append(StackedColumn("Verdict", verdicts))
+    columns.append(StackedColumn("Note", [cell.remark for cell in cells], least=_NOTE_WIDTH))
+    return stacked_table(title, columns, 3)
+
+
+def _reasons(cells: Iterable[CellVerdict]) -> list[Text]:
+    """Return each reason once, after the cells that it explains."""
+    places: dict[str, list[str]] = {}
+    for cell in cells:
+        printed = cell.published
+        place = f"{printed.dataset} {printed.method} {level(printed.epsilon)}"
+        places.setdefault(str(cell.explanation), []).append(place)
+    return [Text(f"  {', '.join(found)}: {reason}") for reason, found in places.items()]
+
+
+def _unverified(cells: Iterable[CellVerdict]) -> Text:
+    places = ", ".join(str(cell.published) for cell in cells)
+    return Text(
+        f"Unverified, since the method {NO_LEDGER}, so nothing says what it spends: {places}.",
+        style="yellow",
+    )
+
+
+def _tuned(cells: Iterable[CellVerdict]) -> Text:
+    places = ", ".join(str(cell.published) for cell in cells)
+    return Text(f"Tuned ({TUNED_NOTE}): {places}.", style="yellow")
+
+
+def _stale(stale: Stale) -> Text:
+    return Text(
+        f"Stale explanation: {stale.cell.published} is listed as {stale.entry.expected} in the "
+        f"deviations file, but is {stale.cell.verdict.value}; remove the entry.",
+        style="yellow",
+    )
+
+
+def _blocks(report: CheckReport) -> Renderable:
+    """Return a block for each verdict: printed and measured number, z, interval, cause."""
+    return below(*(part for cell in report.verdicts for part in _block(cell, report)))
+
+
+def _block(cell: CellVerdict, report: CheckReport) -> Iterator[Renderable]:
+    printed = cell.published
+    head = Text(f"{cell.verdict.value}: ", style=STYLES[cell.verdict])
+    place = f"{printed.dataset}, {printed.method}, ε {level(printed.epsilon)}, {printed.metric}"
+    yield head.append(f"{place} ({printed.paper}, Table {printed.table})", style="not dim bold")
+    figures = {_NAMES.get(k, k): value for k, value in verdict_figures(cell).items() if value}
+    lines = [f"{name:<{_WIDTH}}  {value}" for name, value in figures.items()]
+    lines += [f"{'Note':<{_WIDTH}}  {cell.remark}"] if cell.remark else []
+    if cell.verdict.is_deviation:
+        what = "Reviewed" if cell.is_unknown else "Cause"
+        lines.append(f"{what:<{_WIDTH}}  {cell.explanation or 'not reviewed yet'}")
+    elif cell.explanation:
+        lines.append(f"{'Differs':<{_WIDTH}}  {cell.explanation}")
+    if chosen := chosen_in_words(column_of(printed), report):
+        lines.append(f"{'Chosen':<{_WIDTH}}  {chosen}")
+    if _is_asked(cell):
+        lines.append(
+            f"{'Settings':<{_WIDTH}}  dprepro forensics "
+            + shell("--dataset", printed.dataset, "--method", printed.method)
+        )
+    yield indented(Text("\n".join(lines)))
+
+
+def _is_asked(cell: CellVerdict) -> bool:
+    """Whether hypotheses about the column of a cell were tested."""
+    printed = cell.published
+    place = printed.paper, printed.table, printed.dataset, printed.method
+    return any(question.asks_about(*place) for question in load_hypotheses())
+
+
+def render_claims(claims: Sequence[ClaimVerdict]) -> Renderable:
+    """Return a block for each claim: its verdict, its words, and what both sides' cells say."""
+    return below(
+        Text("\nClaims", style="italic"), *(part for one in claims for part in _claim_block(one))
+    )
+
+
+def _claim_block(found: ClaimVerdict) -> Iterator[Renderable]:
+    claim = found.claim
+    head = Text(f"{found.words}: ", style=_CLAIM_STYLES[found.outcome])
+    head.append(f"{found.paper}, {claim.section}: ", style="not dim bold")
+    yield head.append(claim.states, style="not dim not bold")
+    sides = (("Published", found.published), ("Measured", found.measured))
+    lines = [f"{name}: {side.text}" for name, side in sides if side and side.text] + found.notes
+    if lines:
+        yield indented(Text("\n".join(lines)))
+
+
+def _stale_claim(claim: ClaimVerdict) -> Text:
+    return Text(
+        f"Stale explanation: the claim {claim.claim.name} of {claim.paper} is listed in the "
+        "deviations file, but holds; remove the entry.",
+        style="yellow",
+    )
+
+
+def _outcome(report: CheckReport, require_all: bool) -> Text:
+    """Say how the check ended, and how much of the documents that is about."""
+    judged = judged_in_words(report)
+    if report.passes(require_all):
+        style = "bold yellow" if report.unfinished else "bold green"
+        passed = "Check passed for what was run" if report.unfinished else "Check passed"
+        return Text(f"{passed}: {judged}. {causes_in_words(report) or 'No deviation'}.", style)
+    if report.unexplained or report.unexplained_claims or report.untested:
+        claims = len(report.unexplained_claims)
+        false_claims = f", claims that do not hold: {claims}" if claims else ""
+        return Text(
+            f"Check failed: deviations without an explanation: {len(report.unexplained)}"
+            f"{false_claims}, different columns without a tested cause: {len(report.untested)}. "
+            f"{judged}. "
+            "Look for a fault of ours first. If there is none, add what you found, or what you "
+            "tried, to dprepro/papers/library/PAPER/deviations.yaml; hypotheses about a "
+            "column go to hypotheses.yaml beside it.",
+            style="bold red",
+        )
+    return Text(f"Check failed, since --require-all was given: {judged}.", style="bold red")

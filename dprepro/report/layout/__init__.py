@@ -1,1 +1,0 @@
-"""Tables as data: what stands in which row and column, and how a field reads."""

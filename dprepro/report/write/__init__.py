@@ -1,1 +1,0 @@
-"""Write tables, checks, ledgers and models for terminals and files."""
