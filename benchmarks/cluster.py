@@ -1,4 +1,4 @@
-"""What a fit on a Dask cluster costs: docs/scale.md has the figures.
+"""What a fit on a Dask cluster costs: docs/evidence/scale.md has the figures.
 
 Run ``python benchmarks/cluster.py`` on an idle machine. It prints the latency of a round for 1, 2
 and 5 local workers of few rows, the rounds of a fit, bytes a round on the loopback interface (what

@@ -43,7 +43,7 @@ def method_names() -> list[str]:
     A method is named by the first argument, or by the argument `name`, of the call that makes it in
     the list ``METHODS`` of its file.
     """
-    files = list((_PACKAGE / "methods").glob("*.py"))
+    files = list(_PACKAGE.glob("methods/*/__init__.py"))
     if folder := os.environ.get(_PLUGINS):
         files += [*Path(folder).glob("*.py"), *Path(folder).glob("*/__init__.py")]
     return sorted({name for file in files for name in _methods_in(file)})

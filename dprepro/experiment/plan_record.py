@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -25,8 +25,10 @@ from pydantic import (
 
 from dprepro.experiment.config import ExperimentConfig, MetricName, Published, Splits
 from dprepro.experiment.machine_errors import was_fault
-from dprepro.experiment.plan import PlannedTask
 from dprepro.experiment.record import Record, Task
+
+if TYPE_CHECKING:  # it imports the methods, and whoever reads journals imports this
+    from dprepro.experiment.plan import PlannedTask
 
 _LENGTH, _DIGITS = 16, b"0123456789abcdef"  # of a key
 KEY_SCHEMA = {"type": "string", "pattern": f"^[0-9a-f]{{{_LENGTH}}}$"}

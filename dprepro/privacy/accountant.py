@@ -1,11 +1,8 @@
-"""The accountant: adds up the releases of a ledger, independently of what calibrated them.
+"""The accountant: composes the privacy losses of a ledger's entries with `dp_accounting`.
 
-Privacy losses of the entries of a ledger, composed by `dp_accounting`.
-
-Renyi accounting of Gaussian sums on Poisson samples, as papers do it: an upper bound.
-
-The ledger does not use it: see `dprepro.privacy.accountant`, which is tighter. Methods that repeat
-a paper take their noise from here.
+It is independent of the formulas that calibrated the entries. `renyi_epsilon` and
+`renyi_multiplier` account for Gaussian sums on Poisson samples as papers do it, by an upper bound:
+methods that repeat a paper take their noise from there. A ledger does not use them.
 """
 
 from __future__ import annotations
@@ -20,35 +17,8 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.optimize import brentq
 
 from dprepro.privacy.gdp import check_epsilon_delta
-from dprepro.privacy.ledger_entry import CHOICES, LARGEST_EXPONENT, LedgerEntry
+from dprepro.privacy.ledger_entry import LARGEST_EXPONENT, LedgerEntry
 from dprepro.privacy.subsampling import GRAIN, LITTLE_NOISE, log_moment, loss_grain, sampled_loss
-
-
-@lru_cache(maxsize=1024)
-def spent_epsilon(entries: tuple[LedgerEntry, ...], delta: float) -> float:
-    """Return what the entries add up to at `delta`, infinite if one of them has no noise.
-
-    `dp_accounting` composes them as privacy loss distributions, independently of the formulas that
-    calibrated them. There is one exception: the noise of sampled releases may have been found by
-    the same distributions, so tests compare it with a simulation. The result is the smallest of
-    the bounds that are known: the sum of pure epsilons, the distributions, and, with exponential
-    choices, Renyi DP with the bounded range of such choices.
-    """
-    if not entries:
-        return 0.0
-    if any(entry.mechanism != "cited" and entry.scale <= 0 for entry in entries):
-        return math.inf
-    # Without a delta pure guarantees add up, and a Gaussian has none.
-    pure = sum(entry.pure_epsilon * entry.uses for entry in entries)
-    if delta == 0:
-        return pure
-    # It imports dp_accounting, which takes longer than most commands that compose nothing.
-
-    spent = min(pure, spent_by_losses(entries, delta))
-    if any(entry.mechanism in CHOICES for entry in entries):
-        spent = min(spent, spent_by_renyi(entries, delta))
-    return spent
-
 
 _ORDERS = 1 + np.geomspace(1e-2, 1e5, 32_000)
 """Renyi orders, so dense that the best of them costs less than `ledger.TOLERANCE` too much."""

@@ -19,7 +19,7 @@ from dprepro.experiment.ledger_disclosures import check_tuned_splits
 from dprepro.experiment.record import Task
 from dprepro.experiment.worker import rows_of, score_on_test_rows
 from dprepro.methods.lazybb.estimator import LazyBBClassifier
-from dprepro.methods.locally_linear.explain import integrated_gradients, smoothed_gradients
+from dprepro.methods.locally_linear.network import integrated_gradients, smoothed_gradients
 from dprepro.release.fitting import data_of, describe, fit_one
 from dprepro.release.plot_data import BoostingRuns, Explained, Explanations
 from dprepro.release.progress import shown_steps

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dprepro.privacy.accountant import spent_epsilon
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.ledger import ROW, TOLERANCE, Ledger, slack
+from dprepro.privacy.ledger import ROW, TOLERANCE, Ledger, slack, spent_epsilon
 from dprepro.privacy.ledger_entry import LARGEST_EXPONENT, LedgerEntry
 from dprepro.privacy.sampling.sampler import SAMPLING_DISTANCE
 from dprepro.privacy.sensitivity import REPLACE_ONE, Adjacency

@@ -44,7 +44,8 @@ def state(path, hypotheses):
     """Let a journal state the plan of its records; with None, without the key `hypotheses`."""
     lines = read_journal(path).records
     with Journal(path) as open_journal:
-        open_journal.append(stated(*lines, hypotheses=hypotheses))
+        said = {} if hypotheses is None else {"hypotheses": hypotheses}
+        open_journal.append(stated(*lines, **said))
 
 
 def labels(results, names=None):

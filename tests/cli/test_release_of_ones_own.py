@@ -18,7 +18,7 @@ from tests.private_table import rows_of, write_table
 SOURCE = """
 import numpy as np
 
-from dprepro.methods.dp_ebm_plus import DPEBMPlusClassifier
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
 from dprepro.methods.registry import Guarantee, Method
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.guarantee_status import Noise

@@ -10,7 +10,7 @@ import re
 import sys
 from typing import Any
 
-from dprepro.cli.schema import json_schema
+from dprepro.release.json_schemas import json_schema
 from tests.docs.pages import ROOT
 
 PAGES = sorted((ROOT / "docs" / "formats").glob("*.md"))

@@ -9,7 +9,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from dprepro.cli.schema import SCHEMAS, json_schema
+from dprepro.release.json_schemas import SCHEMAS, json_schema
 from tests.docs.pages import ROOT
 from tests.report.accessible import violations
 from tests.report.browsing import show

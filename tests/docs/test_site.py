@@ -109,6 +109,14 @@ def test_a_path_that_a_page_names_is_there(page):
     assert missing <= written
 
 
+def test_a_page_that_code_and_data_name_is_there():
+    folders = ("dprepro", "configs", "datasets", "benchmarks")
+    files = [p for f in folders for end in ("py", "yaml") for p in (ROOT / f).rglob(f"*.{end}")]
+    named = {page for p in files for page in re.findall(r"docs/[\w/-]+\.md", p.read_text())}
+    assert len(named) >= 10
+    assert [page for page in sorted(named) if not (ROOT / page).is_file()] == []
+
+
 def test_ci_calls_every_suite_and_builds_the_site():
     makefile = (ROOT / "Makefile").read_text()
     suites = set(re.findall(r"^([\w-]*test):", makefile, re.MULTILINE))

@@ -22,7 +22,7 @@ from dprepro.methods import registry
 from dprepro.runtime.errors import DpreproError
 from tests.lab import CARD, Lab
 
-ERROR = '__import__("dprepro.runtime.errors").errors.DpreproError'
+ERROR = '__import__("dprepro.runtime.errors").runtime.errors.DpreproError'
 TOLD = f'{ERROR}("x" * 9999)'
 
 

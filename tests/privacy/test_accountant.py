@@ -16,9 +16,8 @@ from dp_accounting.pld.privacy_loss_distribution import (
 from scipy.stats import norm
 
 from dprepro.privacy import accountant
-from dprepro.privacy.accountant import spent_epsilon
 from dprepro.privacy.gdp import epsilon_of
-from dprepro.privacy.ledger import TOLERANCE
+from dprepro.privacy.ledger import TOLERANCE, spent_epsilon
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.subsampling import loss_grain
 from tests.privacy.entries import cited, dp_ebm_ledger, exponential, gaussian, laplace, ledger

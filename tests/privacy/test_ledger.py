@@ -14,9 +14,8 @@ from dp_accounting import (
 from dp_accounting.pld import PLDAccountant
 
 from dprepro.privacy import ledger as ledger_module
-from dprepro.privacy.accountant import spent_epsilon
 from dprepro.privacy.gdp import epsilon_of, mu_of
-from dprepro.privacy.ledger import Ledger, slack
+from dprepro.privacy.ledger import Ledger, slack, spent_epsilon
 from dprepro.privacy.sampling.sampler import SAMPLING_DISTANCE
 from dprepro.privacy.sensitivity import REPLACE_ONE, ZERO_OUT
 from tests.privacy.entries import (

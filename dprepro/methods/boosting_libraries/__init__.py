@@ -1,10 +1,7 @@
 """Gradient boosting and piecewise linear regression of other libraries, without privacy.
 
-Gradient boosting without privacy: scikit-learn's, and XGBoost.
-
-LightGBM with its own defaults: the non-private column beside DPBoost.
-
-APLR, automatic piecewise linear regression: an optional extra.
+Scikit-learn's gradient boosting, XGBoost, LightGBM (with its own defaults, as the non-private
+column beside DPBoost has it) and, as an optional extra, APLR.
 """
 
 from __future__ import annotations
@@ -22,6 +19,35 @@ def _build_xgboost(setting: Setting, **params: Any) -> Estimator:
     seed = None if setting.seed is None else setting.seed % 2**31
     made = Made("xgboost:XGBClassifier", "xgboost:XGBRegressor", scaled=True, n_jobs=1)
     return made(setting, **({"random_state": seed} | params))
+
+
+# Quiet, and the same bits on every machine and in every company. With `deterministic` LightGBM
+# wants to be told how to lay out its histograms, which it otherwise decides by a stopwatch.
+# All that its defaults leave to the seed is which 200,000 rows (`subsample_for_bin`) fix the
+# bin edges of a larger table. On credit card fraud that alone can move the AUROC by 0.2.
+_REPEATABLE = {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbose": -1}
+
+
+def _build(setting: Setting, **params: Any) -> Estimator:
+    # Imported here, so that the method can be listed, and skipped with a reason, without it.
+    from aplr import APLRClassifier, APLRRegressor
+
+    from dprepro.estimators.targets import scaled_targets
+
+    class Classifier(APLRClassifier):
+        """APLR with the labels that it was given; the library turns them into texts."""
+
+        def fit(self, X: Any, y: Any) -> Classifier:
+            super().fit(X, y)
+            self.classes_ = np.unique(y)
+            return self
+
+        def predict(self, X: Any) -> np.ndarray:
+            return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    estimator = scaled_targets(APLRRegressor) if setting.task == "regression" else Classifier
+    seed = 0 if setting.seed is None else setting.seed % 2**31
+    return estimator(random_state=seed, n_jobs=1, **params)
 
 
 METHODS = [
@@ -50,16 +76,6 @@ METHODS = [
         # None: the library's own default (100 trees of depth 6 at a rate of 0.3).
         defaults={"n_estimators": None, "learning_rate": None, "max_depth": None},
     ),
-]
-
-
-# Quiet, and the same bits on every machine and in every company. With `deterministic` LightGBM
-# wants to be told how to lay out its histograms, which it otherwise decides by a stopwatch.
-# All that its defaults leave to the seed is which 200,000 rows (`subsample_for_bin`) fix the
-# bin edges of a larger table. On credit card fraud that alone can move the AUROC by 0.2.
-_REPEATABLE = {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbose": -1}
-
-_LIGHTGBM = [
     not_private(
         name="lightgbm",
         title="LightGBM",
@@ -77,33 +93,7 @@ _LIGHTGBM = [
             "min_child_weight": 1e-3, "min_child_samples": 20, "subsample": 1.0,
             "subsample_freq": 0, "colsample_bytree": 1.0, "reg_alpha": 0.0, "reg_lambda": 0.0,
         },
-    )
-]  # fmt: skip
-
-
-def _build(setting: Setting, **params: Any) -> Estimator:
-    # Imported here, so that the method can be listed, and skipped with a reason, without it.
-    from aplr import APLRClassifier, APLRRegressor
-
-    from dprepro.estimators.targets import scaled_targets
-
-    class Classifier(APLRClassifier):
-        """APLR with the labels that it was given; the library turns them into texts."""
-
-        def fit(self, X: Any, y: Any) -> Classifier:
-            super().fit(X, y)
-            self.classes_ = np.unique(y)
-            return self
-
-        def predict(self, X: Any) -> np.ndarray:
-            return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    estimator = scaled_targets(APLRRegressor) if setting.task == "regression" else Classifier
-    seed = 0 if setting.seed is None else setting.seed % 2**31
-    return estimator(random_state=seed, n_jobs=1, **params)
-
-
-_APLR = [
+    ),
     not_private(
         name="aplr",
         title="APLR",
@@ -114,7 +104,5 @@ _APLR = [
         encoding="one-hot",
         requires="aplr",
         defaults={"m": 3000, "v": 0.5, "num_first_steps_with_linear_effects_only": 0},
-    )
-]
-
-METHODS += [*_LIGHTGBM, *_APLR]
+    ),
+]  # fmt: skip

@@ -11,10 +11,10 @@ import dprepro.audit.evidence as evidence
 from dprepro.privacy.query import Instruction, Query, Release
 
 ADVERSARIES = {
-    "ebm": "answers", "ebm_plus": "Adversary", "dpboost": "evidence", "lazybb": "choices",
-    "llm": "of_samples", "dp_bag": "answers", "linear_regression": "answers",
+    "dp_ebm": "answers", "dp_ebm_plus": "Adversary", "dpboost": "evidence", "lazybb": "choices",
+    "locally_linear": "of_samples", "dp_bag": "answers", "linear_regression": "answers",
 }  # fmt: skip
-"""What weighs a transcript, by the module of a method's cases."""
+"""What weighs a transcript, by the folder of a method."""
 OF_THE_AUDIT = {"dprepro.audit.evidence", "dprepro.audit.transcript", "dprepro.audit.case"}
 
 
@@ -70,9 +70,9 @@ def strangers(path, name):
 
 @pytest.mark.parametrize("method", ADVERSARIES)
 def test_an_adversary_uses_numpy_and_what_is_asked_and_told_alone(method):
-    module = importlib.import_module(f"dprepro.audit.cases.{method}")
+    module = importlib.import_module(f"dprepro.methods.{method}.audit")
     # A code is what a query of DP-EBM+ consists of.
-    part = {"dprepro.methods.dp_ebm_plus.queries.Code"} if method == "ebm_plus" else set()
+    part = {"dprepro.methods.dp_ebm_plus.queries.Code"} if method == "dp_ebm_plus" else set()
     assert strangers(Path(module.__file__), ADVERSARIES[method]) == part
 
 

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
-from dprepro.privacy.accountant import spent_epsilon
 from dprepro.privacy.composition import TWO_PHASE_COMPOSITIONS
+from dprepro.privacy.ledger import spent_epsilon
 from tests.methods.dp_ebm.test_dp_ebm import DOMAIN, RANGE, table
 
 X, LABELS, TARGETS = table(400)

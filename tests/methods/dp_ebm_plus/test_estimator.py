@@ -14,7 +14,7 @@ from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus import algorithm
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.losses import SQUARED
-from dprepro.privacy.accountant import spent_epsilon
+from dprepro.privacy.ledger import spent_epsilon
 from tests.methods.dp_ebm_plus.plus_table import DOMAIN, FEATURES, RANGE, table
 
 

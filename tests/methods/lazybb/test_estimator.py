@@ -16,8 +16,7 @@ from dprepro.data import load
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.data.encode import BooleanEncoder
 from dprepro.methods.lazybb.estimator import LazyBBClassifier, OneRule, TopDownTree
-from dprepro.privacy.accountant import spent_epsilon
-from dprepro.privacy.ledger import TOLERANCE
+from dprepro.privacy.ledger import TOLERANCE, spent_epsilon
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 RNG = np.random.default_rng(0)

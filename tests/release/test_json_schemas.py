@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from dprepro.cli.schema import SCHEMAS, json_schema
 from dprepro.data.card import Card, card_names
 from dprepro.experiment.config import ExperimentConfig, config_names
 from dprepro.experiment.journal import journal_files, read_bytes
 from dprepro.experiment.record_codec import OF_THE_LINE, written
+from dprepro.release.json_schemas import SCHEMAS, json_schema
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import builtin
 from dprepro.runtime.yaml_files import read_yaml
