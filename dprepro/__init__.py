@@ -83,9 +83,9 @@ def __getattr__(name: str) -> Any:
     """Import a public name on its first use."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from dprepro.runtime.memory import settle
+    from dprepro.runtime.threads import settle_threads
 
-    settle()
+    settle_threads()
     value = getattr(importlib.import_module(_MODULES[name]), name)
     globals()[name] = value
     return value

@@ -1,11 +1,10 @@
-"""The command line: parses, calls, renders. Every module in this folder adds its commands."""
+"""The command line: parses, calls, renders."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import os
-import pkgutil
 import sys
 import warnings
 from contextlib import suppress
@@ -17,8 +16,8 @@ from dprepro import __version__
 from dprepro.cli.completion import complete_names
 from dprepro.cli.streams import Streams, say
 from dprepro.runtime.errors import DEBUG_VARIABLE, DpreproError, DpreproWarning, publishable
-from dprepro.runtime.memory import require, settle
 from dprepro.runtime.text import visible
+from dprepro.runtime.threads import require_memory, settle_threads
 
 app = typer.Typer(
     name="dprepro",
@@ -44,15 +43,29 @@ def _root(
         False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:
-    require()
-    settle()
+    require_memory()
+    settle_threads()
+
+
+_MODULES = {
+    "audit": "audit", "budget": "release", "check": "check", "cite": "cite", "compare": "compare",
+    "configs": "catalogue", "data": "data", "documents": "catalogue", "edit": "models",
+    "export": "export", "export-crate": "export", "fit": "models", "forensics": "forensics",
+    "ledger": "ledger", "methods": "catalogue", "new": "new", "plot": "plot", "predict": "predict",
+    "release": "release", "report": "report", "results": "results", "run": "run",
+    "schema": "schema", "score": "models", "show": "show", "table": "table", "tune": "tune",
+    "verify": "release", "votes": "show",
+}  # fmt: skip
+"""In which module of this folder each command is, a function or a group of its name."""
 
 
 def _add_commands() -> None:
-    for info in sorted(pkgutil.iter_modules(__path__), key=lambda info: info.name):
-        module = importlib.import_module(f"{__name__}.{info.name}")
-        if hasattr(module, "register"):
-            module.register(app)
+    for name, module in _MODULES.items():
+        found = getattr(importlib.import_module(f"{__name__}.{module}"), name.replace("-", "_"))
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=name)
+        else:
+            app.command(name)(found)
 
 
 _add_commands()

@@ -39,11 +39,6 @@ class Task(str, Enum):
     REGRESSION = "regression"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command("audit")(audit)
-
-
 def audit(
     method: Annotated[
         list[str] | None,

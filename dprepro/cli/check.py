@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.journals import (
+from dprepro.cli.options import (
     DEFAULT_FOLDER,
     Configs,
     Margins,
@@ -17,7 +17,7 @@ from dprepro.cli.journals import (
     read,
     read_held_out,
 )
-from dprepro.cli.status import Waiting
+from dprepro.cli.streams import Waiting
 from dprepro.runtime.errors import DpreproError
 
 if TYPE_CHECKING:
@@ -33,11 +33,6 @@ class CheckFormat(str, Enum):
 
     RICH = "rich"
     JSON = "json"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command("check")(check)
 
 
 def check(

@@ -1,7 +1,4 @@
-"""`dprepro cite`: BibTeX entries of datasets, methods and documents.
-
-BibTeX entries of the papers, datasets and software that this package builds on.
-"""
+"""`dprepro cite`: BibTeX entries of datasets, methods, documents and the software used."""
 
 from __future__ import annotations
 
@@ -19,11 +16,6 @@ from dprepro.runtime.text import latex, one_line
 if TYPE_CHECKING:
     from dprepro.data.card import Card
     from dprepro.methods.entry import Method
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command("cite")(cite)
 
 
 def cite(

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.journals import DEFAULT_FOLDER, Configs, ResultsFolder, read
-from dprepro.cli.options import repeated_levels, warn
+from dprepro.cli.options import DEFAULT_FOLDER, Configs, ResultsFolder, read, repeated_levels, warn
 
 if TYPE_CHECKING:
     from dprepro.results.folder import Results
@@ -23,11 +22,6 @@ class CompareFormat(str, Enum):
     TABLE = "table"
     CSV = "csv"
     JSON = "json"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command("compare")(compare)
 
 
 def compare(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from dprepro.cli.configs import Words, select, show_list
+from dprepro.cli.catalogue import Words, select, show_list
 from dprepro.cli.streams import say
 from dprepro.runtime.errors import DpreproError, nearest_names
 from dprepro.runtime.text import shell
@@ -55,17 +55,11 @@ class _ListOrCommand(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-data = typer.Typer(cls=_ListOrCommand)
-
-
-def register(app: typer.Typer) -> None:
-    """Add `dprepro data` to the command line."""
-    app.add_typer(
-        data,
-        name="data",
-        help="List, fetch, verify and describe datasets. Without a command it lists them; other "
-        "words are search words.\n\nExample: dprepro data describe adult",
-    )
+data = typer.Typer(
+    cls=_ListOrCommand,
+    help="List, fetch, verify and describe datasets. Without a command it lists them; other words "
+    "are search words.\n\nExample: dprepro data describe adult",
+)
 
 
 @data.command("list")

@@ -1,15 +1,26 @@
-"""`dprepro export`: a saved model in the form of other software."""
+"""`dprepro export` and `export-crate`: a model, or results, in the form of other software."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Sequence
+from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dprepro.cli.models import ModelFile
+from dprepro.cli.options import DEFAULT_FOLDER, Configs, ResultsFolder, assumed_plan, shown_journals
 from dprepro.cli.streams import say
+from dprepro.runtime.errors import DpreproError
+
+if TYPE_CHECKING:
+    from dprepro.experiment.journal import JournalContents
+    from dprepro.report.crate import Run
+    from dprepro.results.folder import Results
 
 
 class Form(str, Enum):
@@ -19,11 +30,6 @@ class Form(str, Enum):
     ONNX = "onnx"
     SQL = "sql"
     PYTHON = "python"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command("export")(export)
 
 
 def export(
@@ -97,3 +103,131 @@ def export(
         ):
             unfinished.write_text(text, encoding="utf-8")
     say(f"{output}: the model for {to.value}")
+
+
+_ADDRESS = re.compile(r"https?://\S+$")
+
+
+def export_crate(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder to write; it must not exist yet.")
+    ] = Path("crate"),
+    config: Configs = None,
+    results: ResultsFolder = DEFAULT_FOLDER,
+    licence: Annotated[
+        str | None, typer.Option(help="Address of the licence of the results, https://...")
+    ] = None,
+) -> None:
+    """Write journals, configs, environments, verdicts and figures as an RO-Crate 1.1.
+
+    A crate is a folder that archives such as Zenodo take: `ro-crate-metadata.json` says what each
+    file is, with its checksum. Nothing is trained. Journals of private rows hold exact scores, so
+    they are refused.
+
+    Example: dprepro export-crate --config wine --output wine-crate
+    """
+    from dprepro.experiment.journal import read_journal
+    from dprepro.results.folder import journal_paths, read_results
+
+    if output.exists():
+        raise DpreproError(f"--output {output}: exists already; name a new folder, or remove it")
+    if licence is not None and not _ADDRESS.match(licence):
+        raise DpreproError(
+            f"--licence {licence!r}: give its address, e.g. https://spdx.org/licenses/CC-BY-4.0"
+        )
+    names = shown_journals(results, config)
+    paths = journal_paths(results, names)
+    held = {path.stem: read_journal(path) for path in paths}
+    _refuse_private(held)
+    found = read_results(results, names, assumed_plan)
+    try:
+        count = _write(output, paths, held, found, licence)
+    except OSError as error:
+        raise DpreproError(f"--output {output}: cannot be written: {error.strerror}") from error
+    say(f"{output}: {len(paths)} journals, {count} files beside the metadata")
+
+
+def _refuse_private(held: dict[str, JournalContents]) -> None:
+    for name, contents in held.items():
+        if any(record.task.is_private for record in contents.records):
+            raise DpreproError(
+                f"the journal {name} is of private rows and holds exact scores, which no epsilon "
+                "covers; leave it out: name the others with --config"
+            )
+
+
+def _write(
+    folder: Path,
+    paths: Sequence[Path],
+    held: dict[str, JournalContents],
+    found: Results,
+    licence: str | None,
+) -> int:
+    """Write the crate; the metadata comes last, so that a folder without it is not finished."""
+    from dprepro.report.crate import METADATA, metadata
+
+    described: dict[str, str] = {}
+    for part in ("journals", "configs", "figures"):
+        (folder / part).mkdir(parents=True)
+    runs = [_run(folder, path, held[path.stem], described) for path in paths]
+    environments = [e for contents in held.values() for e in contents.environments]
+    _json(folder / "environments.json", environments)
+    described["environments.json"] = "Machines, versions and settings of all runs."
+    _verdicts(folder, found, described)
+    for picture in _pictures(found, folder / "figures"):
+        described[f"figures/{picture.name}"] = "The metric against epsilon, with printed values."
+    times = [run.time for run in runs if run.time]
+    date = max(times) if times else datetime.now(timezone.utc).isoformat(timespec="seconds")
+    _json(folder / METADATA, metadata(folder, runs, described, date, licence))
+    return len(described)
+
+
+def _run(folder: Path, path: Path, contents: JournalContents, described: dict[str, str]) -> Run:
+    from dprepro.experiment.config import config_names
+    from dprepro.report.crate import Run
+    from dprepro.runtime.files import builtin
+
+    name, plan = path.stem, contents.plan
+    journal, config = f"journals/{path.name}", None
+    (folder / journal).write_bytes(path.read_bytes())
+    described[journal] = f"The journal of the config {name}: one line for each finished task."
+    if plan is not None and plan.builtin and name in config_names():
+        config = f"configs/{name}.yaml"
+        (folder / config).write_bytes((builtin("configs") / f"{name}.yaml").read_bytes())
+        described[config] = f"The config {name}, as it ships with dprepro now."
+    told = contents.environments
+    versions = tuple(sorted({str(one["dprepro"]) for one in told if "dprepro" in one}))
+    time = max((str(one["time"]) for one in told if "time" in one), default=None)
+    return Run(name, plan.title if plan else "", journal, config, time, versions)
+
+
+def _verdicts(folder: Path, found: Results, described: dict[str, str]) -> None:
+    from dprepro.judge.check import check_documents
+    from dprepro.judge.deviations import load_claim_deviations, load_deviations
+    from dprepro.judge.snapshot import recorded_text
+    from dprepro.papers.document import select_documents
+    from dprepro.report.layout import build_tables
+    from dprepro.report.rows import recorded_rows
+    from dprepro.results.metrics import margins
+
+    documents = select_documents(None)
+    claims = load_claim_deviations()
+    report = check_documents(
+        documents, found, load_deviations(), margins(None), claim_deviations=claims
+    )
+    rows = recorded_rows(build_tables(found, documents, compare=True), report)
+    (folder / "verdicts.csv").write_text(recorded_text(rows), encoding="utf-8")
+    described["verdicts.csv"] = "All cells: measured and printed values, and the verdict on each."
+
+
+def _pictures(found: Results, folder: Path) -> list[Path]:
+    from dprepro.papers.document import select_documents
+    from dprepro.report.draw.curves import build_panels, write_figures
+    from dprepro.report.layout import build_tables
+
+    tables = build_tables(found, select_documents(None), compare=True)
+    return write_figures(build_panels(tables, ()), folder, ["png"])
+
+
+def _json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

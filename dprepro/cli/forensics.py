@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.journals import DEFAULT_FOLDER, Paper, ResultsFolder, read
-from dprepro.cli.status import Waiting
+from dprepro.cli.options import DEFAULT_FOLDER, Paper, ResultsFolder, read
+from dprepro.cli.streams import Waiting
 
 if TYPE_CHECKING:
     from dprepro.judge.forensics import Judgement
@@ -23,11 +23,6 @@ class ForensicsFormat(str, Enum):
     RICH = "rich"
     MARKDOWN = "markdown"
     JSON = "json"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command("forensics")(forensics)
 
 
 def forensics(

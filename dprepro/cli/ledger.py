@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from dprepro.report.ledgers import Words
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command("ledger")(ledger)
-
-
 def ledger(
     config: Annotated[
         str,
@@ -54,7 +49,7 @@ def ledger(
     Example: dprepro ledger adult --method dp-ebm-gdp --epsilon 1
     """
     from dprepro.experiment.config import load_config
-    from dprepro.release.ledgers import ROWS, planned_ledgers
+    from dprepro.release.planning import ROWS, planned_ledgers
     from dprepro.report import ledgers as render
     from dprepro.results.audits import WordsOf
     from dprepro.runtime.errors import DpreproError

@@ -1,7 +1,4 @@
-"""`dprepro fit`, `edit` and `score`: save a model, change it, score it.
-
-The model that a command is given: a file, or the folder of a release.
-"""
+"""`dprepro fit`, `edit` and `score`: save a model, change it, score it."""
 
 from __future__ import annotations
 
@@ -59,13 +56,6 @@ DataFolder = Annotated[
     Path | None,
     typer.Option("--data-dir", help="Folder of datasets.", show_default="$DPREPRO_DATA"),
 ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to `app`."""
-    app.command("fit")(fit)
-    app.command("edit")(edit)
-    app.command("score")(score)
 
 
 def fit(

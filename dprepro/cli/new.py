@@ -24,17 +24,11 @@ class Task(str, Enum):
     BINARY = "binary"
 
 
-new = typer.Typer(no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add `dprepro new` to the command line."""
-    app.add_typer(
-        new,
-        name="new",
-        help="Write a card, a config or a method to begin with.\n\nExample: dprepro new dataset "
-        "data.csv",
-    )
+new = typer.Typer(
+    no_args_is_help=True,
+    help="Write a card, a config or a method to begin with.\n\n"
+    "Example: dprepro new dataset data.csv",
+)
 
 
 @new.command()

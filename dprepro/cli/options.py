@@ -1,18 +1,21 @@
-"""Options and warnings that several commands share.
-
-The option of all commands that score a config of `dprepro tune`.
-
-`--epsilon`: a privacy level as somebody types it.
-
-The warning of commands that show private rows, or exact functions of them.
-"""
+"""Options and warnings that several commands share, and the journals that options name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from dprepro.cli.streams import say
+
+if TYPE_CHECKING:
+    from dprepro.judge.forensics import Judgement
+    from dprepro.papers.document import Document
+    from dprepro.results.aggregation import JournalPlan
+    from dprepro.results.folder import Results
 
 AllowTunedSplits = Annotated[
     bool,
@@ -72,3 +75,200 @@ def warn(is_private: bool, what: str) -> None:
     """Print to standard error that `what` is not for release, if the rows are private."""
     if is_private:
         typer.echo(f"PRIVATE DATA: {what}, not covered by epsilon: keep it to yourself", err=True)
+
+
+DEFAULT_FOLDER = Path("results")
+
+
+SHIPPED = Path("shipped")
+"""The name that means the folder of the runs that come with dprepro."""
+
+
+def _folder_meant(context: typer.Context, folder: Path) -> Path:
+    """Return the folder of the shipped runs where it is named, or no run was here."""
+    if context.resilient_parsing:  # completion in a shell
+        return folder
+    from dprepro.experiment.journal import journal_files
+    from dprepro.runtime.files import builtin
+
+    come_with = builtin("results")
+    if folder == SHIPPED and not folder.exists():
+        return come_with
+    if folder != DEFAULT_FOLDER or not come_with.is_dir() or _is_one(folder, come_with):
+        return folder
+    if not journal_files(folder):
+        say(
+            "There are no journals in the folder `results` here: these are the shipped runs, which "
+            "come with dprepro. `dprepro run CONFIG` makes your own",
+            err=True,
+        )
+        return come_with
+    _say_whose(context)
+    return folder
+
+
+def _say_whose(context: typer.Context) -> None:
+    """Say that the shipped runs are left out, unless some are asked for beside one's own."""
+    from dprepro.results.cell import MARK
+
+    given = context.params
+    asked = [name for name in ("first", "second") if str(given.get(name)).endswith(MARK)]
+    if given.get("shipped") or asked:
+        return
+    ways = {"shipped": "--shipped", "first": f'"METHOD{MARK}"'}
+    beside = [ways[p.name] for p in context.command.params if p.name in ways]
+    also = f"; beside yours: {beside[0]}" if beside else ""
+    say(f"Your own runs. Those that come with dprepro: --results shipped{also}", err=True)
+
+
+def _is_one(folder: Path, other: Path) -> bool:
+    return folder.resolve() == other.resolve()
+
+
+OwnFolder = Annotated[Path, typer.Option("--results", help="Folder of the journals.")]
+ResultsFolder = Annotated[
+    Path,
+    typer.Option(
+        "--results",
+        help="Folder of the journals; without any in it, or by the name shipped, the runs that "
+        "come with dprepro.",
+        callback=_folder_meant,
+    ),
+]
+Shipped = Annotated[
+    bool,
+    typer.Option(
+        "--shipped",
+        help="Add the runs that come with dprepro, marked (shipped run).",
+        is_eager=True,  # before --results, which says that they are left out
+    ),
+]
+Configs = Annotated[
+    list[str] | None,
+    typer.Option("--config", help="Only the journals of these configs (repeatable)."),
+]
+Paper = Annotated[
+    str | None,
+    typer.Option(
+        "--paper", help="Only this document; the beginning of its name is enough, e.g. dp-ebm."
+    ),
+]
+Margins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--margin",
+        help="Largest difference that counts as equivalent, e.g. auc=0.01 or rmse=5% (repeatable).",
+    ),
+]
+
+
+def read(folder: Path, configs: Sequence[str] | None = None, shipped: bool = False) -> Results:
+    """Read the journals that `shown_journals` names: of each, what its plan asks for.
+
+    With `shipped`, the runs that come with dprepro follow, marked; a config may be in either. A
+    line on standard error says of how many tasks both have a record, and whether these agree.
+    """
+    from dprepro.results.folder import beside, read_results
+    from dprepro.runtime.files import builtin
+
+    come_with = builtin("results")
+    if not shipped or _is_one(folder, come_with):
+        return read_results(folder, configs or (), assumed_plan, only_usual=not configs)
+    own, others = _one_side(folder, come_with, configs), _one_side(come_with, folder, configs)
+    _say_of_both(own, others)
+    return beside(own, others)
+
+
+def _one_side(folder: Path, other: Path, configs: Sequence[str] | None) -> Results:
+    """Read what `folder` holds of `configs`; what neither it nor the other has is an error."""
+    from dprepro.experiment.journal import journal_files
+    from dprepro.results.folder import assemble
+
+    here, there = journal_files(folder), journal_files(other)
+    named = [name for name in configs or () if name in here or name not in there]
+    return read(folder, named) if named or not configs else assemble([])
+
+
+def _say_of_both(own: Results, others: Results) -> None:
+    from dprepro.judge.check import compare_records
+    from dprepro.results.folder import in_both
+
+    ours, theirs = in_both(own, others)
+    if not ours:
+        return
+    differing = {found.record.task.key for found in compare_records(ours, theirs).mismatches}
+    metrics = (
+        f"{len(differing):,} with other metrics, as other versions of libraries can make them"
+        if differing
+        else "with equal metrics"
+    )
+    say(f"{len(ours):,} of your tasks are among the shipped runs: {metrics}", err=True)
+
+
+def shown_journals(folder: Path, configs: Sequence[str] | None = None) -> list[str]:
+    """Return the names of the journals to show: those of `configs`, or all but hypotheses.
+
+    Journals of hypotheses (the key `hypotheses` of a config) are for `dprepro forensics`. They are
+    shown if their configs are named, or if there are no others.
+    """
+    from dprepro.experiment.journal import JournalTable
+    from dprepro.results.folder import journal_paths, usual
+
+    tables = [JournalTable(path) for path in journal_paths(folder, configs or ())]
+    return [table.path.stem for table in (tables if configs else usual(tables))]
+
+
+def read_held_out(folder: Path, found: Results, documents: Sequence[Document]) -> list[Judgement]:
+    """Judge the settings that were chosen by looking at printed numbers where they were not chosen.
+
+    Parameters
+    ----------
+    found
+        What `read` found in `folder`. The journals of hypotheses are read besides.
+    """
+    from dprepro.judge.forensics import judge_held_out
+    from dprepro.papers.hypotheses import load_held_out, load_hypotheses
+    from dprepro.results.folder import journal_paths, read_journals
+
+    own = [document for document in documents if document.chosen]
+    others = [path.stem for path in journal_paths(folder) if path.stem not in found.journals]
+    if not own:
+        return []
+    if others:
+        found = found.joined(read_journals(folder, others, assumed_plan))
+    return judge_held_out(load_held_out(), load_hypotheses(), own, found)
+
+
+def assumed_plan(name: str) -> JournalPlan | None:
+    """Return the plan of the built-in config of a journal's name; None where there is none.
+
+    It is without its tasks where these depend on absent data.
+    """
+    from dprepro.experiment.config import config_names, load_config
+    from dprepro.experiment.plan import plan
+    from dprepro.experiment.plan_record import state_plan
+    from dprepro.results.aggregation import JournalPlan
+    from dprepro.runtime.errors import DpreproError
+
+    if name not in config_names():
+        return None
+    try:
+        config = load_config(name)
+    except DpreproError:  # it only includes others, and a journal has its name by chance
+        return None
+    try:
+        return JournalPlan.stated(state_plan(config, (planned.task for planned in plan(config))))
+    except DpreproError:
+        return replace(JournalPlan.stated(state_plan(config, ())), cells=None)
+
+
+def method_titles() -> dict[str, str]:
+    """Return the titles of all methods by name; none if a method of the user is broken."""
+    from dprepro.methods.registry import all_methods
+    from dprepro.runtime.errors import DpreproError
+
+    try:
+        return {name: method.title for name, method in all_methods().items()}
+    except DpreproError as error:
+        say(f"methods are shown by name: {error}", err=True)
+        return {}

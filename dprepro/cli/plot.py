@@ -1,11 +1,4 @@
-"""`dprepro plot`: pictures of results and models.
-
-`dprepro plot filters`: what locally linear maps and networks respond to.
-
-`dprepro plot margins`: how the boosting of a vote proceeded.
-
-`dprepro plot sweep`: a metric against a parameter.
-"""
+"""`dprepro plot`: pictures of results and models."""
 
 from __future__ import annotations
 
@@ -15,16 +8,20 @@ from typing import Annotated
 
 import typer
 
-from dprepro.cli.journals import (
+from dprepro.cli.options import (
     DEFAULT_FOLDER,
+    SHOWS_SCORES,
+    AllowTunedSplits,
     Configs,
     Paper,
     ResultsFolder,
     Shipped,
     method_titles,
+    one_level,
     read,
+    repeated_levels,
+    warn,
 )
-from dprepro.cli.options import SHOWS_SCORES, AllowTunedSplits, one_level, repeated_levels, warn
 from dprepro.cli.streams import say
 
 
@@ -52,16 +49,10 @@ DEFAULT_OUTPUT = Path("out/figures")
 # So many files are named one a line; of more, the folder and the number.
 _MOST_NAMED = 12
 
-plot = typer.Typer(no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add `dprepro plot` to the command line."""
-    app.add_typer(
-        plot,
-        name="plot",
-        help="Draw results and models.\n\nExample: dprepro plot curves --metric auc",
-    )
+plot = typer.Typer(
+    no_args_is_help=True,
+    help="Draw results and models.\n\nExample: dprepro plot curves --metric auc",
+)
 
 
 def say_written(paths: list[Path]) -> None:
@@ -109,7 +100,7 @@ def curves(
     Example: dprepro plot curves --metric auc --output out/figures --format svg
     """
     from dprepro.cli import options
-    from dprepro.cli.status import Patience
+    from dprepro.cli.streams import Patience
     from dprepro.papers.document import select_documents
     from dprepro.report.draw.curves import build_panels, write_figures
     from dprepro.report.layout import build_tables
@@ -265,8 +256,7 @@ def filters(
     """
     from dprepro.cli import options
     from dprepro.experiment.config import load_config
-    from dprepro.release.explaining import explain
-    from dprepro.release.fitting import choose_tasks
+    from dprepro.release.fitting import choose_tasks, explain
     from dprepro.report.draw.files import save_figures
     from dprepro.report.draw.filters import draw_filters
     from dprepro.runtime.files import owner_only
@@ -303,8 +293,7 @@ def margins(
     """
     from dprepro.cli import options
     from dprepro.experiment.config import load_config
-    from dprepro.release.explaining import run_boosting
-    from dprepro.release.fitting import choose_one
+    from dprepro.release.fitting import choose_one, run_boosting
     from dprepro.report.draw.files import save_figures
     from dprepro.report.draw.filters import draw_margins
     from dprepro.runtime.files import owner_only

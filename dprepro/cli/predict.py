@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command("predict")(predict)
-
-
 def predict(
     model: ModelFile,
     table: Annotated[

@@ -1,9 +1,9 @@
-"""`dprepro release` and `verify`: a model of all rows, with a statement of what it guarantees."""
+"""`dprepro release`, `verify` and `budget`: a model of all rows, and what was released before."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,21 +21,14 @@ if TYPE_CHECKING:
     from dprepro.methods.entry import Method
     from dprepro.privacy.guarantee_status import AuthorsWord
     from dprepro.privacy.ledger import Ledger
-    from dprepro.release.book import Ahead, Entry
+    from dprepro.release.book import Ahead, Book, Entry
     from dprepro.release.folder import Room
     from dprepro.release.likeness import Rows
     from dprepro.release.statement import AuditRecord, Publisher, Statement
 
-
 PAGE = "model.html"
 _COLUMNS, _NAMES = 80, 10
 """Of the lines on the terminal, and of the names in front of what is going to be spent."""
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to `app`."""
-    app.command("release")(release)
-    app.command("verify")(verify)
 
 
 def release(
@@ -119,8 +112,8 @@ def release(
     from dprepro.experiment.plan import plan
     from dprepro.release import book, planning, rows
     from dprepro.release.folder import Room, refuse_existing, rehearse, with_ledger
-    from dprepro.release.ledgers import planned_ledgers
     from dprepro.release.likeness import Rows
+    from dprepro.release.planning import planned_ledgers
     from dprepro.release.progress import shown_progress
     from dprepro.release.provenance import take_card
     from dprepro.release.reserved_fit import publisher_of, spent_with
@@ -433,3 +426,115 @@ def _differences(folder: Path) -> list[str]:
     if read_text(folder / PAGE) != _page(folder, statement):
         found.append(f"{PAGE}: not the page of model.json, as dprepro {__version__} draws it")
     return found
+
+
+_STATES = {
+    "released": "released",
+    "reserved": "not finished; counts, as its noise may have been drawn",
+    "cancelled": "failed before any noise; does not count",
+}
+
+
+def budget(
+    card: Annotated[
+        str | None, typer.Argument(help="Path or name of a card; default: all datasets.")
+    ] = None,
+    register_lost: Annotated[
+        bool,
+        typer.Option(
+            "--register-lost",
+            help="Say, as the owner of the data, that the register of private data is lost for "
+            "good: all releases so far then count against every dataset.",
+        ),
+    ] = False,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option("--data-dir", help="Folder of datasets.", show_default="$DPREPRO_DATA"),
+    ] = None,
+) -> None:
+    """List the budget book: every release from this machine, and what the rows have spent in all.
+
+    The book is private. It knows rows again by their files, their values and their card, and by
+    keyed digests of some of their cells where rows, columns or format have changed.
+
+    Example: dprepro budget
+    """
+    from dprepro.data.card import load_card
+    from dprepro.release.book import accept_new_register, book_path, read_book
+    from dprepro.release.likeness import Rows
+    from dprepro.release.rows import known_rows, place_of
+
+    if register_lost:
+        count = accept_new_register()
+        say(f"{count} release(s) now count against every dataset")
+    book = read_book()
+    unknown = ""
+    if card is None:
+        accounts = book.accounts()
+    else:
+        found = load_card(card)
+        tokens, dataset, unknown = known_rows(card, found, data_dir)
+        place = place_of(found, card)
+        # A release of these very rows has been compared already, and says what it is like.
+        is_known = any(entry.rows == tokens for entry in book.entries)
+        rows = None if dataset is None or is_known else Rows(dataset)
+        alike = {} if rows is None else book.alike(place, tokens, rows)
+        accounts = [book.of(place, tokens, alike)]
+        if alike:
+            _say(f"{card} has rows like those of {book.in_words(alike)}")
+    if unknown:
+        _say(f"{card} is known by path and file only, as its rows cannot be used: {unknown}")
+    shown = [account for account in accounts if account]
+    if not shown:
+        say(_none_found(card, unknown))
+    for account in shown:
+        _show(account, book)
+    if shown:
+        _say(f"from {book_path()}, which is private")
+
+
+def _none_found(card: str | None, unknown: str) -> str:
+    if card is None:
+        return "nothing was released yet"
+    if unknown:
+        return f"{card}: no release is known of this path or these files"
+    return f"{card}: nothing was released"
+
+
+def _show(account: Sequence[Entry], book: Book) -> None:
+    from dprepro.release.book import limits_of, total_spent
+
+    say(", ".join(dict.fromkeys(entry.dataset for entry in account)))
+    for entry in account:
+        ledger = entry.spent
+        _say(
+            f"  {entry.date}  {entry.method}  {ledger.budget}, {ledger.adjacency}, for each "
+            f"{ledger.unit}: {_STATES[entry.status]}"
+        )
+        for names, said in (
+            (entry.like, "counted with others, since its rows are like those of"),
+            (entry.other_people, "of other people, as its owner says, than the like rows of"),
+        ):
+            if names:
+                _say(f"    {said} {book.in_words(names)}")
+    relations = {entry.spent.adjacency for entry in account if entry.counts}
+    units = dict.fromkeys(entry.spent.unit for entry in account if entry.counts)
+    for total in filter(None, (total_spent(account, unit) for unit in units)):
+        spent = f"{total.budget}, {total.adjacency}"
+        spent += ", as the neighbours of the releases differ" if len(relations) > 1 else ""
+        spent = spent if total.budget.is_finite else "no bound is known"
+        _say(f"  in all: {spent}, for each {total.unit}")
+    for entry in limits_of(account):
+        if limit := entry.limit:
+            _say(
+                f"  limit of {entry.dataset}: epsilon {limit.epsilon:g}, delta {limit.delta:g}, "
+                f"for each {entry.spent.unit}"
+            )
+    say("")
+
+
+def _say(text: str) -> None:
+    """Print a line, which goes on below itself where the terminal is too narrow."""
+    from dprepro.runtime.terminal import console, wrapped
+
+    say("\n".join(wrapped(text, console().width, 6)))

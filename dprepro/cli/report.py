@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dprepro.cli.journals import (
+from dprepro.cli.options import (
     DEFAULT_FOLDER,
     Configs,
     Margins,
@@ -17,18 +17,12 @@ from dprepro.cli.journals import (
     method_titles,
     read,
     read_held_out,
+    warn,
 )
-from dprepro.cli.options import warn
-from dprepro.cli.status import Patience
-from dprepro.cli.streams import say
+from dprepro.cli.streams import Patience, say
 from dprepro.runtime.errors import DpreproError
 
 _ENDINGS = (".html", ".htm")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command("report")(report)
 
 
 def report(

@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from dprepro.cli.journals import DEFAULT_FOLDER, OwnFolder
+from dprepro.cli.options import DEFAULT_FOLDER, OwnFolder
 from dprepro.cli.streams import say
 from dprepro.runtime.text import shell
 
@@ -20,23 +20,14 @@ Names = Annotated[
 _Done = TypeVar("_Done")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    group = typer.Typer(
-        help="Check, repair, prune, pack and merge journals.\n\n"
-        "Example: dprepro results verify adult",
-        no_args_is_help=True,
-        add_completion=False,
-    )
-    group.command("verify")(verify)
-    group.command("repair")(repair)
-    group.command("prune")(prune)
-    group.command("pack")(pack)
-    group.command("unpack")(unpack)
-    group.command("merge")(merge)
-    app.add_typer(group, name="results")
+results = typer.Typer(
+    help="Check, repair, prune, pack and merge journals.\n\nExample: dprepro results verify adult",
+    no_args_is_help=True,
+    add_completion=False,
+)
 
 
+@results.command()
 def verify(
     names: Names = None,
     results: OwnFolder = DEFAULT_FOLDER,
@@ -112,6 +103,7 @@ def verify(
         say(f"Not in SHA256SUMS: {', '.join(new)}. `--record` adds them")
 
 
+@results.command()
 def repair(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
     """Take damaged lines out of journals, and let each other line follow the one before it.
 
@@ -138,6 +130,7 @@ def repair(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
         say(f"`{command}` runs what is missing")
 
 
+@results.command()
 def prune(
     names: Names = None,
     results: OwnFolder = DEFAULT_FOLDER,
@@ -162,6 +155,7 @@ def prune(
             say(f"{path}: nothing to take out")
 
 
+@results.command()
 def pack(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
     """Pack finished journals: one Parquet file a config, a twentieth of the size, without loss.
 
@@ -180,6 +174,7 @@ def pack(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
             say(f"{into}: {_size(into.stat().st_size)}, was {_size(before)}")
 
 
+@results.command()
 def unpack(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
     """Write packed journals as lines again, byte for byte as they were.
 
@@ -191,6 +186,7 @@ def unpack(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
         say(f"{path}: no packed journal" if into is None else into)
 
 
+@results.command()
 def merge(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", show_default=False)],
     into: Annotated[Path, typer.Option(help="New folder of the joined journals.")],

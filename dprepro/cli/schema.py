@@ -13,11 +13,6 @@ from dprepro.runtime.errors import DpreproError
 _ALL = ("config", "card", "journal", "model", "statement")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command("schema")(schema)
-
-
 def schema(
     name: Annotated[
         str | None,

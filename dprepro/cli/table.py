@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.journals import (
+from dprepro.cli.options import (
     DEFAULT_FOLDER,
     Configs,
     Margins,
@@ -20,8 +20,7 @@ from dprepro.cli.journals import (
     method_titles,
     read,
 )
-from dprepro.cli.status import Waiting
-from dprepro.cli.streams import say
+from dprepro.cli.streams import Waiting, say
 from dprepro.runtime.errors import DpreproError, nearest
 
 if TYPE_CHECKING:
@@ -58,11 +57,6 @@ class _Part:
     documents: list[Document]
     tables: tuple[tuple[str, str], ...] | None = None
     unprinted: bool = True
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command("table")(table)
 
 
 def table(

@@ -14,11 +14,6 @@ from dprepro.cli.streams import say
 _TRIALS = Path("out/trials")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command("tune")(tune)
-
-
 def tune(
     config: Annotated[
         str, typer.Argument(help="Built-in name or path of a config that has a `grid`.")

@@ -33,8 +33,7 @@ from dprepro.experiment.executors import (
 from dprepro.experiment.machine_errors import is_stopped, machine_fault, told_fault, was_killed
 from dprepro.experiment.safe_path import keep_working_directory_out
 from dprepro.runtime.errors import DpreproError
-from dprepro.runtime.memory import THREAD_VARIABLES, settle
-from dprepro.runtime.threads import granted
+from dprepro.runtime.threads import THREAD_VARIABLES, granted, settle_threads
 
 _KERNELS = "DPREPRO_KERNELS"
 _ahead: list[tuple[Any, str | None]] = []
@@ -124,7 +123,7 @@ def _get_ready(config: str, methods: Sequence[str]) -> None:
 
 
 def _prepare_worker(parent: int) -> None:
-    settle()
+    settle_threads()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
 

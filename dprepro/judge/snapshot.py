@@ -100,8 +100,10 @@ def _words(key: tuple[str, ...]) -> str:
 
 
 def _alike(one: str, other: str) -> bool:
+    if one == other:
+        return True
     try:
         first, second = float(one), float(other)
     except ValueError:
-        return one == other
-    return one == other or abs(first - second) <= _TOLERANCE * max(abs(first), abs(second))
+        return False
+    return abs(first - second) <= _TOLERANCE * max(abs(first), abs(second))

@@ -11,9 +11,9 @@ from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
-from dprepro.methods.entry import Guarantee as Guarantee  # users' files import it from here
-from dprepro.methods.entry import Method
-from dprepro.methods.entry import Setting as Setting  # likewise
+from dprepro.methods.entry import (
+    Method,  # likewise
+)
 from dprepro.methods.own import code_of
 from dprepro.methods.plugins import PLUGIN_VARIABLE, load_file, load_parts, methods_of, plugin_files
 from dprepro.runtime.errors import DpreproError, nearest

@@ -1,6 +1,4 @@
-"""What a new card takes from a file: names, types, and how values are written.
-
-How the values of a column are written: what a new card proposes follows from it.
+"""What a new card takes from a file: names, types, and how the values of each column are written.
 
 A form holds no value of a row. What it names are constants that everybody knows, such as "no" and
 "yes", or -99. That a column holds nothing else is still a fact about rows, which one row can

@@ -1,6 +1,4 @@
-"""The folder of a release: written as a whole or not at all, and checked again by anybody.
-
-The rehearsal of a release: it is written, verified and exported before its budget is booked.
+"""The folder of a release: rehearsed, written as a whole or not at all, and checked by anybody.
 
 The model of the rehearsal is the largest that domain and settings allow, of no row, so that what
 fails for it, or does not fit on the disk, is found while nothing is spent.
@@ -25,8 +23,7 @@ from dprepro.additive.export.sql import to_sql
 from dprepro.additive.file import MAX_BYTES, load_model
 from dprepro.additive.model import AdditiveModel
 from dprepro.privacy.ledger import Ledger
-from dprepro.release.rendering import as_html, as_json, as_markdown
-from dprepro.release.statement import Publisher, Statement, state
+from dprepro.release.statement import Publisher, Statement, as_html, as_json, as_markdown, state
 from dprepro.runtime import files
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import sync_folder

@@ -20,7 +20,7 @@ from dprepro.experiment.config import ExperimentConfig, MethodEntry, config_name
 from dprepro.experiment.plan_record import KEY_SCHEMA, StatedPlan
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.record_codec import FORMAT
-from dprepro.release import rendering
+from dprepro.release import statement
 from dprepro.runtime.errors import DpreproError, nearest
 
 Schema = dict[str, Any]
@@ -132,7 +132,7 @@ SCHEMAS: dict[str, Callable[[], Schema]] = {
     "card": card_schema,
     "journal": journal_schema,
     "model": model_schema,
-    "statement": rendering.schema,
+    "statement": statement.shipped_schema,
 }
 """By name, what makes the schema."""
 

@@ -1,7 +1,4 @@
-"""Predictions for new rows: a table is read in chunks, and so is what is predicted written.
-
-What new rows hold that a model does not know: counted, and named, while they are predicted.
-"""
+"""Predictions for new rows, a chunk at a time, and counts of what in them a model does not know."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Where a model file says that it comes from, and what of that stays on this machine.
-
-What the card of a dataset says that belongs into a model file: names, and filled values.
-"""
+"""What a model file says of its origin and takes from the card, and what stays on this machine."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The fit of a release: reserved in the budget book before, settled after.
-
-What the publisher of a release says of it, beside the model file.
-"""
+"""The fit of a release: reserved in the budget book before, settled after, and then stated."""
 
 from __future__ import annotations
 
@@ -18,9 +15,8 @@ from dprepro.experiment.environment import git_state
 from dprepro.methods.entry import Method
 from dprepro.privacy.ledger import Ledger, slack
 from dprepro.privacy.noise_tracking import watching_noise
-from dprepro.release.book import Entry, read_book, reserve, settle
+from dprepro.release.book import Entry, Total, read_book, reserve, settle
 from dprepro.release.likeness import Rows
-from dprepro.release.limits import Total
 from dprepro.release.rows import compared_facts
 from dprepro.release.statement import Limit, Publisher, Together, round_up
 from dprepro.runtime.errors import DpreproError

@@ -1,9 +1,4 @@
-"""The rows of a release: whether they keep to their card, and how the budget book knows them.
-
-Exact facts about the rows that a card states: a release exists only if they are true.
-
-Bounds and categories that are values of the rows: only for tables whose rows are public.
-"""
+"""The rows of a release: whether they keep to their card, and how the budget book knows them."""
 
 from __future__ import annotations
 

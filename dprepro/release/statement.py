@@ -1,18 +1,18 @@
-"""The statement of a release: what it guarantees, in fields that programs can read.
+"""The statement of a release: what it guarantees, in fields, in words, and as text.
 
-The JSON schema of these fields is `statement.schema.json`, beside this file.
-
-Plain sentences about a guarantee, for statements and questions.
-
-From a model file to its statement: all but the publisher's words follows from that file.
+All but the publisher's words follows from the model file, and the same statement gives the same
+bytes of Markdown, HTML and JSON. The JSON schema of the fields is
+`statement.schema.json`, beside this file.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal
+from importlib import resources
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -24,6 +24,10 @@ from dprepro.estimators.contract import ledger_of
 from dprepro.privacy.ledger import ROW, Ledger
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT, Adjacency
 from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.text import markdown
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 Relation = Literal["zero-out", "add/remove-one", "replace-one"]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -551,3 +555,99 @@ def _registry(ledger: Ledger, data: DataDomain, publisher: Publisher) -> Registr
 def round_up(epsilon: float) -> float | None:
     """Return an epsilon as statements have it: rounded up, None for infinity, which JSON lacks."""
     return math.ceil(epsilon * 10**_DIGITS) / 10**_DIGITS if math.isfinite(epsilon) else None
+
+
+_PACKAGE = "dprepro.release"
+SCHEMA = "statement.schema.json"
+
+
+def as_json(statement: Statement) -> str:
+    """Return the statement as JSON; `schema` describes it."""
+    values = statement.model_dump(mode="json")
+    if not statement.privacy.is_authors_word:
+        del values["privacy"]["is_authors_word"]
+    return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+
+
+def as_markdown(statement: Statement) -> str:
+    """Return the statement as a page of Markdown. Names and notes of a card are escaped."""
+    return _environment(False).get_template("statement.md").render(_context(statement))
+
+
+def as_html(statement: Statement) -> str:
+    """Return the statement as one HTML file, with no script and no address of anything outside."""
+    return _environment(True).get_template("statement.html").render(_context(statement))
+
+
+def shipped_schema() -> dict[str, Any]:
+    """Return the JSON schema of statements, as the package ships it."""
+    found: dict[str, Any] = json.loads((resources.files(_PACKAGE) / SCHEMA).read_text("utf-8"))
+    return found
+
+
+def schema_of_fields() -> dict[str, Any]:
+    """Return the JSON schema that follows from the fields of `Statement`."""
+    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return draft | Statement.model_json_schema(mode="serialization")
+
+
+def _environment(is_html: bool) -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # not all that states writes
+
+    environment = Environment(
+        loader=PackageLoader(_PACKAGE, "template"),
+        autoescape=is_html,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=None if is_html else _shown,
+    )
+    environment.filters |= {
+        "number": number,
+        "factor": factor,
+        "domain": _domain_in_words,
+        "g": _short,
+        "mechanism": mechanism_in_words,
+        "sentence": _sentence,
+    }
+    return environment
+
+
+def _context(statement: Statement) -> dict[str, Any]:
+    privacy = statement.privacy
+    return {
+        "s": statement,
+        "p": privacy,
+        "unit": unit_in_words(privacy.unit, privacy.rows_per_unit),
+        "certain": f"a certain {privacy.unit}",
+        "neighbours": neighbours_in_words(Adjacency(privacy.relation), privacy.unit),
+        "spent": spent_in_words(privacy.unit, Adjacency(privacy.relation), privacy.delta),
+        "of": statement.publisher,
+        "t": statement.publisher.together,
+        "releases": releases_in_words(
+            statement.publisher.earlier_releases, statement.publisher.other_people
+        ),
+        "registry": [
+            (name.replace("_", " ").capitalize(), value) for name, value in statement.registry
+        ],
+    }
+
+
+def _shown(value: Any) -> Any:
+    return markdown(value) if isinstance(value, str) else value
+
+
+def _domain_in_words(feature: Any) -> str:
+    if feature.bounds is not None:
+        lower, upper = feature.bounds
+        return f"{lower:g} to {upper:g} {feature.measured_in or ''}".strip()
+    return ", ".join(f'"{category}"' for category in feature.categories or ())
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _short(value: float) -> str:
+    return f"{value:.4g}"

@@ -1,13 +1,10 @@
 """Atomic operations for kernels: counters that all threads see, and sums of pairs of numbers.
 
-How threads that run one kernel together wait for each other: counters that all of them see.
-
 A thread publishes how far it is; the others wait until it is far enough. What a thread wrote before
 it published can then be read. A pass over few rows takes some microseconds, and waking a sleeping
 thread takes longer than that: so a thread that waits keeps looking, and after a while lets other
-threads run in between.
-
-Two numbers next to each other are added to at once, which LLVM does not do by itself here.
+threads run in between. Two numbers next to each other are added to at once, which LLVM does not do
+by itself here.
 """
 
 from __future__ import annotations

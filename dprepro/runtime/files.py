@@ -1,12 +1,6 @@
 """Files: read whole up to a limit, written whole or not at all, and the folders that dprepro uses.
 
-Files of users, read whole: a limit on their size, and one line where they cannot be read.
-
-Files and names that outlive a crash: written as a whole, on the disk, and then named.
-
-The folder of what can be made or downloaded again.
-
-The folders of the built-in configs, cards and results: in the wheel, or in the checkout.
+What is written is on the disk before it gets its name, so that it outlives a crash.
 """
 
 from __future__ import annotations

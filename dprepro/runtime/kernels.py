@@ -1,20 +1,16 @@
 """Machine code from Python: the decorator `kernel`, and the files that keep what was compiled.
 
-Machine code from Python: `kernel` is what the numeric modules use in place of ``numba.njit``.
-
-The decorator. The process that computes loads machine code, and never makes any.
+Numeric modules use `kernel` in the place of ``numba.njit``. The process that computes loads machine
+code, and never makes any.
 
 Why: an object file carries a copy of each function that it calls, and the linker takes the copy
 that came first into the process. So a process that has compiled a callee for itself runs another
 copy than one that found everything in a cache: with fast-math, other bits. Here all kernels of a
-group are compiled by one process that does nothing else (`dprepro.runtime.compile_kernels`), every
-process loads all of them, in one order, and no two groups have a numbered name in common.
+group are compiled by one process that does nothing else (`compile_group`), every process loads all
+of them, in one order, and no two groups have a numbered name in common.
 
-Which modules hold kernels, their groups, and the digest of what machine code depends on.
-
-Whether only this user can have written a file: asked before it is unpickled, which runs code.
-
-The files with machine code, one a group: found, checked, or made by a process of their own.
+The files, one a group, are found, checked, or made by a process of their own. They are unpickled,
+which runs code, so nobody else may be able to write them.
 """
 
 from __future__ import annotations
@@ -25,6 +21,8 @@ import functools
 import hashlib
 import importlib
 import importlib.metadata
+import importlib.util
+import itertools
 import math
 import os
 import pickle
@@ -35,7 +33,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Collection
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import lru_cache, partial
@@ -51,7 +50,7 @@ __all__ = ["compile_once", "kernel", "kernel_modules", "prepare"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 building = False
-"""Whether this process compiles: `compile_kernels` sets it before it imports kernels."""
+"""Whether this process compiles: `compile_modules` sets it before it imports kernels."""
 
 _registered: dict[str, tuple[Any, tuple[str, ...]]] = {}
 _loading = threading.RLock()
@@ -175,7 +174,7 @@ class Kernel:
         return self.py_func.__qualname__
 
     def take(self, compiled: Any) -> None:
-        """Take over machine code for one signature, as `dprepro.runtime.compile_kernels` wrote it.
+        """Take over machine code for one signature, as `dprepro.runtime.kernels` wrote it.
 
         numba does the same with what comes from its own cache.
         """
@@ -274,7 +273,7 @@ def digest(package: Path = PACKAGE) -> str:
         settings.read_text() if settings.is_file() else "",
         repr(sorted(i for i in os.environ.items() if _matters(i[0]))),
     ]
-    own = {package / "runtime" / f"{name}.py" for name in ("kernels", "compile_kernels", "atomics")}
+    own = {package / "runtime" / f"{name}.py" for name in ("kernels", "atomics")}
     for path in sorted({*_sources(package), *own}):
         text = path.read_bytes()
         parts.append(f"{path.relative_to(package).as_posix()} {hashlib.sha256(text).hexdigest()}")
@@ -541,7 +540,7 @@ def _compile_group(folder: Path, version: str, group: str) -> None:
 
 
 def _compiled(group: str) -> bytes:
-    """Run `dprepro.runtime.compile_kernels` in a process of its own, and return what it writes."""
+    """Run `dprepro.runtime.kernels` in a process of its own, and return what it writes."""
     # Modules come from where this process found its own, never from the working directory: with -c
     # that one is the first entry, and is taken out before anything is imported.
     path = [entry for entry in sys.path if entry] + [str(PACKAGE.parent)]
@@ -550,7 +549,7 @@ def _compiled(group: str) -> bytes:
     # Collecting garbage would be a tenth of the time of a process that soon ends.
     code = (
         f"import gc, sys; gc.disable(); sys.path[:] = {path!r}; "
-        f"from dprepro.runtime.compile_kernels import main; main({place}, {modules!r})"
+        f"from dprepro.runtime.kernels import compile_group as main; main({place}, {modules!r})"
     )
     # Nothing is written into the pipe. It ends with this process, however that ends, and so does
     # the other one.
@@ -590,3 +589,102 @@ def _used(path: Path) -> float:
 def _say(text: str, announce: bool) -> None:
     if announce or sys.stderr.isatty():
         print(text, file=sys.stderr, flush=True)
+
+
+_NAMES = 500_000
+"""More functions than one process compiles."""
+
+
+def compile_group(place: int, modules: Sequence[str]) -> None:
+    """Write the machine code of a group's kernels, those in `modules`, to standard output.
+
+    `place` is the group's among all groups, from 0 on. This process ends when its standard input
+    does: nobody wants the code any more.
+    """
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    with os.fdopen(os.dup(1), "wb") as out:
+        os.dup2(2, 1)  # whatever a library prints stays out of it
+        _name_apart(place)
+        pickle.dump(compile_modules(modules), out)
+
+
+def _end_with_input() -> None:
+    while os.read(0, 1):
+        pass
+    os._exit(1)
+
+
+def _name_apart(place: int) -> None:
+    """Let no function of this process have the name in machine code of one of another group's.
+
+    numba numbers functions, and writes the number into the name. The linker takes the copy of a
+    name that came first, so what groups with a name in common compute would depend on which was
+    loaded first. Here each group has numbers of its own.
+    """
+    from numba.core.bytecode import FunctionIdentity
+
+    deque(itertools.islice(FunctionIdentity._unique_ids, place * _NAMES), maxlen=0)
+
+
+def compile_modules(modules: Sequence[str]) -> list[tuple[str, bytes]]:
+    """Compile every signature of every kernel, in the order of modules and of their lines.
+
+    Turns this process into one that compiles: to be called in a process of its own.
+
+    Returns
+    -------
+    list of (str, bytes)
+        ``module:name``, and the pickled machine code for one signature.
+    """
+    global building
+    building = True
+    for package in sorted({module.rpartition(".")[0] for module in modules}):
+        _enter(package)
+    for module in modules:
+        importlib.import_module(module)
+    # In the order of the source, whatever imported what.
+    made = sorted(
+        (_place_of(name, it), name, it, texts) for name, (it, texts) in _registered_in(modules)
+    )
+    results = []
+    for _, name, dispatcher, texts in made:
+        for text in texts:
+            arguments = argument_types(text)
+            dispatcher.compile(arguments)
+            results.append((name, dispatcher.overloads[arguments]))
+    return [(name, _reduced(result)) for name, result in results]
+
+
+def _enter(package: str) -> None:
+    """Let modules of a package be imported without its ``__init__``, which loads estimators."""
+    spec = importlib.util.find_spec(package)
+    assert spec is not None
+    sys.modules.setdefault(package, importlib.util.module_from_spec(spec))
+
+
+def argument_types(text: str) -> tuple[Any, ...]:
+    """Return the numba types that a signature names; see `dprepro.runtime.kernels.kernel`."""
+    from numba import types
+
+    names = {**vars(types), "const": lambda array: array.copy(readonly=True)}
+    # The text is that of our own decorators.
+    found = eval(text, {"__builtins__": {}}, names)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _registered_in(modules: Sequence[str]) -> list[tuple[str, tuple[Any, tuple[str, ...]]]]:
+    return [(n, entry) for n, entry in registered().items() if n.split(":")[0] in modules]
+
+
+def _place_of(name: str, dispatcher: Any) -> tuple[str, int]:
+    return name.partition(":")[0], dispatcher.py_func.__code__.co_firstlineno
+
+
+def _reduced(result: Any) -> bytes:
+    """Return the machine code of one signature as bytes, pickled by numba's own pickler."""
+    from numba.core import serialize
+
+    fields = result._asdict()
+    if fields["lifted"] or fields["library"].has_dynamic_globals:
+        raise ValueError(f"{result.fndesc.qualname}: machine code with addresses of this process")
+    return bytes(serialize.dumps(result._reduce()))

@@ -1,9 +1,5 @@
 """Consoles and tables for terminals, none of which cuts a cell.
 
-Tables and consoles for terminals: with `dprepro.runtime.terminal`, what makes them for the report.
-
-Tables for terminals that never cut a cell.
-
 What is too wide is split into stacked parts, or shown in a form that needs less room.
 """
 

@@ -1,8 +1,14 @@
-"""Threads that share the work of one fit."""
+"""Threads that share the work of one fit, and how many of them limited memory allows.
+
+Limits on memory (`ulimit -v`) are settled before large libraries load. OpenBLAS takes a buffer for
+each of its threads, and where the system refuses one it asks again without end. So there are no
+more threads than fit, and the buffers are taken first.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import Future
@@ -13,6 +19,7 @@ from queue import SimpleQueue
 from typing import TypeVar
 
 from dprepro.runtime.arguments import Integer, OrNone
+from dprepro.runtime.errors import DpreproError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -61,13 +68,15 @@ class Threads:
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
-        from joblib import effective_n_jobs
-
         n_jobs = OrNone(Integer())("n_jobs", n_jobs)
         if n_jobs == 0:
             raise ValueError("n_jobs must not be 0: give 1 or more, -1 for all processors, or None")
-        self.number: int = _GRANTED.get() if n_jobs is None else effective_n_jobs(n_jobs)
-        self.number = min(self.number, max(_MOST, os.cpu_count() or 1))
+        number = _GRANTED.get() if n_jobs is None else n_jobs
+        if n_jobs not in (None, 1):
+            from joblib import effective_n_jobs  # with NumPy, which memory is settled before
+
+            number = effective_n_jobs(n_jobs)
+        self.number: int = min(number, max(_MOST, os.cpu_count() or 1))
         self._workers: list[_Worker] = []
 
     def __enter__(self) -> Threads:
@@ -175,3 +184,73 @@ class _Worker(threading.Thread):
 
 ALONE = Threads(1)
 """The caller's thread, and no other."""
+
+
+LEAST = 10**9
+"""Bytes of addresses that a command needs: its libraries take 750 MB."""
+
+A_THREAD = 256 * 10**6
+"""Bytes of addresses for one more thread of linear algebra: a buffer in NumPy's library and one in
+SciPy's, a stack, and the arena of its small allocations."""
+
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+"""What libraries read, as they load, for how many threads they start."""
+
+
+def limit_of_memory() -> int | None:
+    """Return how many bytes this process may map (``ulimit -v`` or ``-d``), or None if any."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    return min((most for most in limits if most != resource.RLIM_INFINITY), default=None)
+
+
+def require_memory() -> None:
+    """Raise DpreproError where the limit leaves no room for the libraries."""
+    most = limit_of_memory()
+    if most is not None and most < LEAST:
+        raise DpreproError(
+            f"this process may use {most / 10**6:,.0f} MB of addresses (ulimit -v or -d), and "
+            f"needs {LEAST / 10**6:,.0f} MB for its libraries alone: raise the limit, e.g. `ulimit "
+            "-v unlimited`, or ask whoever set it, often a scheduler, for more memory"
+        )
+
+
+def settle_threads() -> None:
+    """Choose threads by what fits, and take the buffers of linear algebra.
+
+    Does nothing where there is no limit, or where NumPy has been imported already: it has read
+    the variables by then.
+    """
+    most = limit_of_memory()
+    if most is None or "numpy" in sys.modules:
+        return
+    room = 1 + max(0, most - LEAST) // A_THREAD
+    for variable in THREAD_VARIABLES:
+        given = os.environ.get(variable, "").partition(",")[0]  # OpenMP: one number a level
+        if room < (int(given) if given.isdecimal() else os.cpu_count() or 1):
+            os.environ[variable] = str(room)
+    # Arrow's own reserves 1 GB of addresses, whatever is allocated.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    if most >= LEAST:
+        _take_buffers()
+
+
+def _take_buffers() -> None:
+    try:
+        import numpy as np
+        from scipy.linalg.blas import dgemm
+    except ImportError:  # whoever needs them says so
+        return
+    square = np.ones((256, 256))  # smaller products take no buffer
+    square @ square
+    dgemm(1.0, square, square)

@@ -1,12 +1,8 @@
-"""YAML files: read with the line of every value, and into pydantic models.
-
-YAML files with the line of every value, so that errors can name it.
+"""YAML files: read with the line of every value, so that errors name it, and into pydantic models.
 
 Plain values are those of YAML 1.2, not of 1.1: ``1e-6`` is a number; ``no``, ``1:30`` and dates are
 texts. A number that a float cannot hold, and one like ``010``, which 1.1 and 1.2 read differently,
 is refused.
-
-Read a YAML file into a pydantic model, with errors that name file, line and key.
 """
 
 from __future__ import annotations

@@ -13,8 +13,7 @@ from dprepro.additive.file import model_from_json, model_to_json
 from dprepro.additive.intervals import LEVELS, ResidualSizes, intervals_in_words
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusRegressor
-from dprepro.release.rendering import as_html, as_markdown
-from dprepro.release.statement import state
+from dprepro.release.statement import as_html, as_markdown, state
 from dprepro.report.model_page import model_page
 from dprepro.runtime.errors import DpreproError
 from tests.additive import small

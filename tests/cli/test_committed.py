@@ -19,7 +19,7 @@ from dprepro.cli import app
 from dprepro.cli import check as check_module
 from dprepro.cli import plot as plot_module
 from dprepro.cli import table as table_module
-from dprepro.cli.journals import read
+from dprepro.cli.options import read
 from dprepro.experiment import journal
 from dprepro.experiment.config import config_names, load_config
 from dprepro.experiment.journal import JournalTable

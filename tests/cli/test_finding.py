@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dprepro.cli.configs import select, show_list
+from dprepro.cli.catalogue import select, show_list
 from dprepro.runtime.errors import DpreproError
 
 TEXTS = {"wine-white": "White wines", "quick": "A first run", "adult": "Wine or census"}

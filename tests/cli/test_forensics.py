@@ -5,7 +5,7 @@ import yaml
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.cli.journals import read, shown_journals
+from dprepro.cli.options import read, shown_journals
 from dprepro.experiment.journal import Journal, read_journal
 from dprepro.runtime.errors import DpreproError
 from tests.judge.test_forensics import journal

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.cli.journals import method_titles, read, read_held_out
+from dprepro.cli.options import method_titles, read, read_held_out
 from dprepro.experiment.config import load_config
 from dprepro.experiment.plan import plan
 from dprepro.experiment.record import Record

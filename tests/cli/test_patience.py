@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app, check, forensics, table
-from dprepro.cli.status import Patience, Waiting
+from dprepro.cli.streams import Patience, Waiting
 from tests.report.journals import records, write
 
 

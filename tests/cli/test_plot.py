@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from dprepro.additive.record import FORMAT, PREDICTION
 from dprepro.cli import app
 from dprepro.cli.plot import say_written
-from dprepro.cli.status import Patience
+from dprepro.cli.streams import Patience
 from dprepro.runtime.errors import DpreproError
 from tests.report.journals import records, spread, write
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from dprepro.cli.journals import read
+from dprepro.cli.options import read
 from dprepro.judge.check import CheckReport, check_documents
 from dprepro.judge.deviations import load_deviations
 from dprepro.judge.forensics import Column, columns_of, judge_held_out

@@ -51,7 +51,6 @@ ELSEWHERE = {
     "__init__.py": {"importlib.import_module(_MODULES[name])": "the public names, on first use"},
     "additive/export/predictor.py": {"x": "a number of NumPy's, which this file does not import"},
     "audit/subjects.py": {"module": "a module of cases need not have both kinds"},
-    "cli/__init__.py": {"module": "a module of the command line need not be a command"},
     "data/fingerprint.py": {
         "card": "fields of a card, by name",
         "source": "fields of a source, by name",

@@ -22,7 +22,7 @@ from dprepro.experiment.splits import SplitKey, parts_of
 from dprepro.experiment.worker import DataRef, run_task
 from dprepro.privacy.ledger import Ledger
 from dprepro.release.fitting import choose_tasks, fit_model
-from dprepro.release.ledgers import planned_ledgers
+from dprepro.release.planning import planned_ledgers
 from dprepro.runtime.errors import DpreproError
 from tests.lab import Lab
 

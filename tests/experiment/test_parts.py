@@ -18,7 +18,7 @@ from dprepro.experiment.splits import SplitKey, all_rows_of, parts_of
 from dprepro.experiment.worker import DataRef, fit_all_rows, fit_task, run_task
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.units import ROW
-from dprepro.release.ledgers import planned_ledgers
+from dprepro.release.planning import planned_ledgers
 from dprepro.runtime.errors import DpreproError
 from tests.lab import Lab
 

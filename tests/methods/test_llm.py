@@ -10,7 +10,7 @@ from dprepro.experiment.config import load_config
 from dprepro.methods.entry import Setting
 from dprepro.methods.registry import get
 from dprepro.privacy.subsampling import pld_epsilon
-from dprepro.release.ledgers import planned_ledgers
+from dprepro.release.planning import planned_ledgers
 
 DOMAIN = Domain((NumericFeature("a", 0, 1), NumericFeature("b", 0, 1)), ("x", "y", "z"))
 

@@ -38,13 +38,12 @@ ALLOWED = {
     "dprepro.privacy.private": {"_getframe", "f_globals"},
     # Of the types in a kernel's signature, without builtins.
     # It also enters packages without their contents, and sets its own flag of the kernels.
-    "dprepro.runtime.compile_kernels": {
+    "dprepro.runtime.kernels": {
         "eval",
         "__code__",
         "vars",
         "sys.modules",
         "module_from_spec",
-        "kernels.building",
     },
     # What a template of the page may use.
     "dprepro.report.web": {"globals"},
@@ -82,11 +81,16 @@ ALLOWED = {
         "requests.Session.request",  # how long a download may take
     },
     # Whether NumPy is loaded, and its types by name.
-    "dprepro.runtime.memory": {"sys.modules"},
+    "dprepro.runtime.threads": {"sys.modules"},
     "dprepro.runtime.arguments": {"sys.modules", "getattr(..., name)"},
     # How warnings look, that destructors without memory are not named, which texts of YAML are
     # numbers, and where new processes look for modules: other libraries leave no other way.
-    "dprepro.cli": {"warnings.showwarning", "sys.unraisablehook"},
+    # Each command is a function of its name.
+    "dprepro.cli": {
+        "warnings.showwarning",
+        "sys.unraisablehook",
+        "getattr(..., name.replace('-', '_'))",
+    },
     "dprepro.runtime.yaml_files": {"_TextLoader.yaml_implicit_resolvers"},
     "dprepro.experiment.safe_path": {"getattr(..., name)", "setattr(..., name)"},
 }

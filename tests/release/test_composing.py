@@ -6,7 +6,7 @@ import pytest
 
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT
-from dprepro.release.limits import total_of
+from dprepro.release.book import total_of
 from tests.release.ledgers import gaussian_ledger
 
 

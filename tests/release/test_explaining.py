@@ -7,8 +7,7 @@ import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.experiment.config import load_config
-from dprepro.release.explaining import column_names, explain
-from dprepro.release.fitting import choose_tasks
+from dprepro.release.fitting import choose_tasks, column_names, explain
 from dprepro.runtime.errors import DpreproError
 
 CONFIG = """

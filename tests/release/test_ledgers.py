@@ -12,7 +12,7 @@ from dprepro.experiment.ledger_disclosures import SPLIT, note_circumstances
 from dprepro.methods import registry
 from dprepro.methods.entry import Setting
 from dprepro.privacy.sensitivity import REPLACE_ONE
-from dprepro.release.ledgers import draw_rows, planned_ledgers
+from dprepro.release.planning import draw_rows, planned_ledgers
 from dprepro.runtime.errors import DpreproError
 from tests.private_table import rows_of, write_table
 

@@ -6,8 +6,7 @@ import pytest
 
 from dprepro.data.card_parts import BudgetLimit
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
-from dprepro.release.book import Entry, read_book, reserve, settle
-from dprepro.release.limits import limits_of
+from dprepro.release.book import Entry, limits_of, read_book, reserve, settle
 from dprepro.runtime.errors import DpreproError
 from tests.release.ledgers import entry, gaussian_ledger
 

@@ -5,8 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from dprepro.release.rendering import as_json
-from dprepro.release.statement import Statement, state
+from dprepro.release.statement import Statement, as_json, state
 from tests.release.models import model, publisher
 
 

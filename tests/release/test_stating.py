@@ -9,8 +9,7 @@ from dprepro.data.card import load_card
 from dprepro.estimators.contract import ledger_of
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.ledger import Ledger
-from dprepro.release.ledgers import planned_ledgers
-from dprepro.release.planning import release_config
+from dprepro.release.planning import planned_ledgers, release_config
 from dprepro.release.statement import state
 from dprepro.runtime.errors import DpreproError
 from tests.release.ledgers import gaussian_ledger

@@ -5,8 +5,7 @@ import pytest
 
 from dprepro.experiment.config import load_config
 from dprepro.experiment.worker import DataRef, run_task
-from dprepro.release.explaining import fit_vote, run_boosting
-from dprepro.release.fitting import choose_one
+from dprepro.release.fitting import choose_one, fit_vote, run_boosting
 from dprepro.runtime.errors import DpreproError
 from tests.lab import Lab
 

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from dprepro.additive.shapes import Shape
 from dprepro.privacy.guarantee_status import UNVERIFIED
-from dprepro.release.ledgers import PlannedLedger
+from dprepro.release.planning import PlannedLedger
 from dprepro.report.ledgers import (
     bins,
     detail,

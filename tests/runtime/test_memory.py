@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dprepro.experiment.machine_errors import machine_fault
-from dprepro.runtime import memory
+from dprepro.runtime import threads as memory
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import read_bytes
 from tests.campaign.addresses import is_answered
@@ -82,11 +82,11 @@ def settled(monkeypatch: pytest.MonkeyPatch):
             monkeypatch.delenv(name, raising=False)
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr(memory, "limit", lambda: most)
+        monkeypatch.setattr(memory, "limit_of_memory", lambda: most)
         monkeypatch.setattr(memory, "_take_buffers", lambda: None)
         monkeypatch.setattr(os, "cpu_count", lambda: 16)
         monkeypatch.delitem(sys.modules, "numpy")
-        memory.settle()
+        memory.settle_threads()
         names = (*memory.THREAD_VARIABLES, "ARROW_DEFAULT_MEMORY_POOL")
         return {name: os.environ[name] for name in names if name in os.environ}
 
@@ -122,9 +122,9 @@ def test_a_machine_with_room_for_all_is_left_alone(settled) -> None:  # type: ig
 def test_a_limit_on_data_counts_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = {resource.RLIMIT_AS: resource.RLIM_INFINITY, resource.RLIMIT_DATA: 5 * MEGABYTE}
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (limits[kind], limits[kind]))
-    assert memory.limit() == 5 * MEGABYTE
+    assert memory.limit_of_memory() == 5 * MEGABYTE
     with pytest.raises(DpreproError, match="may use 5 MB"):
-        memory.require()
+        memory.require_memory()
 
 
 @pytest.mark.parametrize(

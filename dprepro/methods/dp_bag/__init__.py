@@ -5,8 +5,6 @@ from __future__ import annotations
 from dprepro.methods.entry import REPEATS_SOLVER, Guarantee, Made, Method, private
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
-ADJACENCY = REPLACE_ONE
-
 
 def _method(name: str, title: str, guarantee: Guarantee, inputs: str, assumes: str) -> Method:
     return private(
@@ -15,7 +13,7 @@ def _method(name: str, title: str, guarantee: Guarantee, inputs: str, assumes: s
         title=title,
         tasks=frozenset({"binary"}),
         guarantee=guarantee,
-        adjacency=ADJACENCY,
+        adjacency=REPLACE_ONE,
         assumes=("public: bounds, categories, labels, number of rows", assumes),
         cite=("jordon2019",),
         reference="Jordon, Yoon, van der Schaar 2019, by the authors' code, every vote charged",

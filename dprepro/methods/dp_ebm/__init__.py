@@ -18,8 +18,6 @@ from dprepro.methods.entry import (
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.units import Division
 
-ADJACENCY = ZERO_OUT
-
 _ESTIMATORS = (
     "dprepro.methods.dp_ebm.estimator:DPEBMClassifier",
     "dprepro.methods.dp_ebm.estimator:DPEBMRegressor",
@@ -27,7 +25,7 @@ _ESTIMATORS = (
 _DEFAULTS = {
     "composition": "gdp", "max_bins": 32, "learning_rate": 0.01, "n_epochs": 300, "max_leaves": 3,
     "binning_share": 0.1, "empty_first_bin": False, "sensitivity": "published",
-    "adjacency": ADJACENCY.value, "monotone": None,
+    "adjacency": ZERO_OUT.value, "monotone": None,
 }  # fmt: skip
 
 
@@ -42,7 +40,7 @@ def _private(
         title=title,
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.APPROXIMATE,
-        adjacency=ADJACENCY,
+        adjacency=ZERO_OUT,
         assumes=("public: bounds, categories, target range or labels, number of rows", *assumes),
         cite=("nori2021",),
         reference=reference,

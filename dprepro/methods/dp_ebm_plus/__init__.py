@@ -6,8 +6,6 @@ from dprepro.methods.entry import Guarantee, Made, private
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.privacy.units import Division
 
-ADJACENCY = ADD_REMOVE
-
 METHODS = [
     private(
         name="dp-ebm-plus",
@@ -15,7 +13,7 @@ METHODS = [
         title="DPEBM+",
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.APPROXIMATE,
-        adjacency=ADJACENCY,
+        adjacency=ADD_REMOVE,
         assumes=(
             "public: bounds, categories, target range or labels; an observed domain is refused",
         ),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dprepro.methods.entry import Guarantee, Made, not_private, private
 from dprepro.privacy.sensitivity import ZERO_OUT
 
-ADJACENCY = ZERO_OUT
-
 METHODS = [
     private(
         name="dp-random-forest",
@@ -14,7 +12,7 @@ METHODS = [
         title="DP random forest",
         tasks=frozenset({"binary", "multiclass"}),
         guarantee=Guarantee.PURE,
-        adjacency=ADJACENCY,
+        adjacency=ZERO_OUT,
         assumes=("public: bounds, categories, labels, number and order of rows",),
         cite=("fletcher2017", "holohan2019"),
         reference=(

@@ -6,15 +6,13 @@ from dprepro.methods.entry import Guarantee, Made, private
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.privacy.units import Division
 
-ADJACENCY = ADD_REMOVE
-
 METHODS = [
     private(
         name="dp-gd-logistic",
         title="DP gradient descent (logistic)",
         tasks=frozenset({"binary"}),
         guarantee=Guarantee.APPROXIMATE,
-        adjacency=ADJACENCY,
+        adjacency=ADD_REMOVE,
         assumes=("public: bounds, categories, labels",),
         reference="Song, Chaudhuri, Sarwate 2013, on all rows, under Gaussian privacy",
         cite=("song2013",),

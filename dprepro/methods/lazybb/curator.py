@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from dprepro.estimators.targets import read_labels
-from dprepro.methods.lazybb import ADJACENCY
 from dprepro.methods.lazybb.calibration import Rates
 from dprepro.methods.lazybb.hypotheses import LeafWeights, Rule, Tree, errors
 from dprepro.methods.lazybb.queries import (
@@ -296,7 +295,7 @@ class ExactCurator(LazyBBCurator):
     def __init__(
         self, private: Private[BooleanRows], weighing: Weighing, *, diagnostics: bool
     ) -> None:
-        nothing = Ledger(math.inf, 0.0, ADJACENCY)
+        nothing = Ledger(math.inf, 0.0, REPLACE_ONE)
         super().__init__(private, weighing, nothing, None, (), diagnostics=diagnostics)
 
     def enter(self, rates: Rates) -> None:

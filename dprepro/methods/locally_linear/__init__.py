@@ -12,8 +12,6 @@ from dprepro.privacy.guarantee_status import Noise
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.units import Division
 
-ADJACENCY = ZERO_OUT
-
 _PAPER = "Harder, Bauer, Park 2020"
 _TASKS: frozenset[TaskKind] = frozenset({"binary", "multiclass"})
 _MAPS = {
@@ -30,7 +28,7 @@ _NETWORK = {
 
 
 def _build_network(setting: Setting, **params: Any) -> Estimator:
-    from dprepro.methods.locally_linear.network import Network
+    from dprepro.methods.locally_linear.maps import Network
 
     settings: dict[str, Any] = {**_NETWORK, **params}
     settings["hidden_layer_sizes"] = tuple(settings["hidden_layer_sizes"])
@@ -43,7 +41,7 @@ METHODS = [
         title="DP-LLM",
         tasks=_TASKS,
         guarantee=Guarantee.APPROXIMATE,
-        adjacency=ADJACENCY,
+        adjacency=ZERO_OUT,
         assumes=(
             "public: bounds, categories, labels, number of rows",
             'with sampling="shuffle", as in the authors\' code: no guarantee',

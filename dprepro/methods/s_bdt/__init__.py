@@ -6,8 +6,6 @@ from dprepro.methods.entry import Guarantee, Made, Method, private
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.units import Division
 
-ADJACENCY = ZERO_OUT
-
 _ESTIMATORS = (
     "dprepro.methods.s_bdt.estimator:SBDTClassifier",
     "dprepro.methods.s_bdt.estimator:SBDTRegressor",
@@ -29,7 +27,7 @@ def _method(
         title=title,
         tasks=frozenset({"binary", "regression"}),
         guarantee=guarantee,
-        adjacency=ADJACENCY,
+        adjacency=ZERO_OUT,
         assumes=assumes,
         reference="Peinemann, Kirschte, Stock, Cotrini, Mohammadi 2024, one feature a tree",
         cite=("peinemann2024",),

@@ -26,8 +26,8 @@ from matplotlib.figure import Figure
 from dprepro.experiment.safe_path import keep_working_directory_out
 from dprepro.report.draw.style import POINTS_PER_INCH
 from dprepro.runtime.errors import DpreproError
-from dprepro.runtime.memory import THREAD_VARIABLES
 from dprepro.runtime.text import legible
+from dprepro.runtime.threads import THREAD_VARIABLES
 
 T = TypeVar("T")
 

@@ -1,7 +1,6 @@
 """The statement of a release on a telephone and on paper."""
 
-from dprepro.release.rendering import as_html
-from dprepro.release.statement import state
+from dprepro.release.statement import as_html, state
 from tests.release.models import model, publisher
 from tests.report.browsing import show
 

@@ -60,8 +60,9 @@ class SmallPackage:
         self.folder = folder
         self.cache = folder / "cache"
         self.package = folder / "source" / "dprepro"
-        shutil.copytree(PACKAGE / "compiled", self.package / "compiled")
-        for name in ("__init__.py", "errors.py", "cache.py", "durable.py", "files.py"):
+        (self.package / "runtime").mkdir(parents=True)
+        of_runtime = ("__init__", "atomics", "errors", "files", "kernels")
+        for name in ("__init__.py", *(f"runtime/{name}.py" for name in of_runtime)):
             shutil.copy(PACKAGE / name, self.package / name)
         for name, text in (("first/callee.py", CALLEE), ("second/caller.py", CALLER)):
             (self.package / name).parent.mkdir()

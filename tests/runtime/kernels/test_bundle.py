@@ -210,13 +210,13 @@ def test_a_run_that_is_killed_as_it_compiles_leaves_nothing_in_the_way(small, wa
 def test_a_compiler_ends_with_the_run_that_wants_the_code(small):
     """Compilers tell their numbers, and would go on for minutes."""
     small.edit(
-        "compiled/build.py",
-        "    kernels.building = True",
+        "runtime/kernels.py",
+        "    building = True",
         """    import time
     open(f"number-{os.getpid()}", "w").close()
     for _ in range(3000):
         time.sleep(0.1)
-    kernels.building = True""",
+    building = True""",
     )
     process = small.start(ANNOUNCED)
     while len(numbers := [*small.folder.glob("number-*")]) < 2:
