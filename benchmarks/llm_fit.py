@@ -17,13 +17,14 @@ import numpy as np
 from machine import describe
 from threadpoolctl import threadpool_limits
 
-from dprepro.methods.locally_linear.estimator import Adam, DPLLMClassifier
+from dprepro.methods.locally_linear.estimator import DPLLMClassifier
 from dprepro.methods.locally_linear.maps import (
     clipped_sum,
     draw_parameters,
     draw_projections,
     squared_norms,
 )
+from dprepro.methods.locally_linear.training import Adam
 
 ROWS, FEATURES, CLASSES, MAPS, PROJECTED, BATCH = 60_000, 784, 10, 30, 300, 500
 CLIP, SIGMA, BETA = 0.5, 1.3, 1 / 30

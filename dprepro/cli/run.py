@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dprepro.experiment.config import ExperimentConfig
     from dprepro.experiment.run import Options
-    from dprepro.judge.verdicts import CellVerdict, Standing
+    from dprepro.judge.verdicts import CellVerdict, Stage
     from dprepro.papers.cells import PublishedCell
 
 INTERRUPTED = 130
@@ -252,7 +252,7 @@ def run_until_decided(
     from dprepro.cli.options import read
     from dprepro.experiment.display import duration
     from dprepro.experiment.plan import narrow, plan
-    from dprepro.judge.verdicts import doubled, judge_cells, seconds_of_a_split, standing
+    from dprepro.judge.verdicts import doubled, judge_cells, seconds_of_a_split, stage_of
     from dprepro.papers.document import select_documents
     from dprepro.results.metrics import margins
 
@@ -282,7 +282,7 @@ def run_until_decided(
     for look, following in zip(looks, (*looks[1:], None), strict=True):
         failed += run_one(more, replace(options, cells=dict(asked), methods=(), epsilons=()))
         results = read(options.results, [config.name, more.name])
-        now = standing(judge_cells(document, results, margins(), cells), document, looks)
+        now = stage_of(judge_cells(document, results, margins(), cells), document, looks)
         for cell in (c for c in now.decided if c.published not in known):
             console.print(f"{config.name}: {_said(cell)}", soft_wrap=True)
         known |= {cell.published for cell in now.decided}
@@ -355,7 +355,7 @@ def _said(cell: CellVerdict) -> str:
     )
 
 
-def _progress_in_words(now: Standing, look: int, most: int) -> str:
+def _progress_in_words(now: Stage, look: int, most: int) -> str:
     total = sum(map(len, (now.decided, now.open, now.limited)))
     parts = [f"after {look} splits {len(now.decided)} of {total} printed cells are decided"]
     if now.open:

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from dprepro.estimators.base import DPEstimator
 from dprepro.estimators.inputs import plain_parameters
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.sensitivity import ZERO_OUT
+from dprepro.privacy.sensitivity import Adjacency
 from dprepro.privacy.subsampling import ACCOUNTANTS, moments_epsilon, sampled_sigma
 from dprepro.runtime.arguments import Integer
 
@@ -43,7 +43,12 @@ class SampledEstimator(DPEstimator):
         return ("labels that occur",) if self.domain is None else self.domain.observed
 
     def _calibrate_noise(
-        self, rate: float, steps: int, accountant: str = "pld", gaps: Sequence[str] = ()
+        self,
+        adjacency: Adjacency,
+        rate: float,
+        steps: int,
+        accountant: str = "pld",
+        gaps: Sequence[str] = (),
     ) -> float:
         """Return the noise multiplier; set the figures, and the ledger with its stated epsilon."""
         sigma, epsilon = self.noise_multiplier, self.epsilon
@@ -56,7 +61,7 @@ class SampledEstimator(DPEstimator):
             "moments_epsilon": moments_epsilon(sigma, rate, steps, self.delta),
         }
         self.ledger_ = self._new_ledger(
-            ZERO_OUT,
+            adjacency,
             [
                 "number of rows",
                 "number of features",

@@ -1,7 +1,4 @@
-"""Which result answers to a printed cell: decided here, for tables, verdicts and the page alike.
-
-Several results with different settings for one cell.
-"""
+"""Which result answers to a printed cell: decided here, for tables, verdicts and the page alike."""
 
 from __future__ import annotations
 
@@ -14,6 +11,9 @@ from dprepro.papers.document import Document, Protocol
 from dprepro.results.folder import ResultCell, Results
 from dprepro.results.metrics import NON_PRIVATE, level
 from dprepro.runtime.text import shell
+
+Place = tuple[str, str, str, float]
+"""(table, dataset, method, epsilon) of a printed cell."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class Clash:
     @property
     def differences(self) -> str:
         """Name the settings that differ, parameters one by one, and their values."""
-        tasks = [_settings(cell) for cell in self.cells]
+        found = [cell.task.to_json() for cell in self.cells]
+        tasks = [{**task, **task["params"], "params": None, "split": None} for task in found]
         names = dict.fromkeys(name for task in tasks for name in task)
         differ = {
             name: values
@@ -92,19 +93,8 @@ def _levels(clashes: Sequence[Clash]) -> str:
     return f" at epsilon {', '.join(levels)}" if list(levels) != [NON_PRIVATE] else ""
 
 
-def _settings(cell: ResultCell) -> dict[str, object]:
-    fields = cell.task.to_json()
-    parameters = fields.pop("params")
-    del fields["split"]
-    return {**fields, **parameters}
-
-
 def _names(cell: ResultCell) -> str:
     return "+".join(cell.journals)
-
-
-Place = tuple[str, str, str, float]
-"""(table, dataset, method, epsilon) of a printed cell."""
 
 
 def answer(cell: PublishedCell, document: Document, results: Results) -> ResultCell | Clash | None:
@@ -113,12 +103,9 @@ def answer(cell: PublishedCell, document: Document, results: Results) -> ResultC
     A result answers if it `follows` the document and has the cell's metric, or has no metric yet
     because its splits failed or were skipped. Of several, see `choose`.
     """
-    found = [
-        result
-        for result in following(cell, document, results)
-        if cell.metric in result.values or not result.values
-    ]
-    return choose(found, (document.paper, cell.table))
+    found = following(cell, document, results)
+    measured = [result for result in found if cell.metric in result.values or not result.values]
+    return choose(measured, (document.paper, cell.table))
 
 
 def following(cell: PublishedCell, document: Document, results: Results) -> list[ResultCell]:
@@ -137,14 +124,9 @@ def answer_or_other(
 ) -> ResultCell | Clash | None:
     """Return what a printed table shows in a field: the answer to its printed cell, else another.
 
-    Parameters
-    ----------
-    cell
-        What is printed in the field; None where the document prints nothing there.
-    shown
-        The results of the field's dataset, method and epsilon that stand in the table. Where
-        nothing answers, or nothing is printed, one of these is shown: one that follows the
-        document, if there is one.
+    `cell` is None where nothing is printed. `shown` are the results of the field's dataset, method
+    and epsilon that stand in the table. Where nothing answers, or nothing is printed, one of these
+    is shown: one that follows the document, if there is one.
     """
     found = answer(cell, document, results) if cell else None
     if found is not None or not shown:
@@ -159,12 +141,8 @@ def choose(
 ) -> ResultCell | Clash | None:
     """Return the only result; a `Clash` if there are several, None if there is none.
 
-    One that is planned and has no record yet counts only where there is no other.
-
-    Parameters
-    ----------
-    place
-        A document and its table: results whose config answers to these are preferred.
+    One that is planned and has no record yet counts only where there is no other. `place` is a
+    document and its table: results whose config answers to these are preferred.
     """
     cells = [cell for cell in cells if cell.has_records] or cells[:1]
     if place is not None and len(cells) > 1:

@@ -1,8 +1,6 @@
-"""All verdicts together, the deviations that are explained, and whether the check passes.
+"""A check: all verdicts, the deviations that are explained, and whether it passes.
 
-Compare records of a fresh run with committed ones of the same tasks.
-
-The part of a check that some results touch, or that somebody asks about.
+Also a part of a check, and fresh records compared with committed ones of the same tasks.
 """
 
 from __future__ import annotations
@@ -42,23 +40,16 @@ class CheckReport:
 
     Attributes
     ----------
-    verdicts
-        One for each printed cell.
+    verdicts, columns, claims
+        One for each printed cell, each printed column as a whole, and each statement with numbers.
     margins
         By metric, those that the verdicts rest on.
-    columns
-        One verdict for each printed column as a whole.
     asked
         Columns that are different as a whole, and of which hypotheses were tested.
     untested
-        Columns that are different as a whole without a known or tested cause: no hypothesis was
-        tested, and not every cell that differs is explained.
-    stale
-        Cells that the deviations file lists, but that deviate no longer.
-    claims
-        One verdict for each statement with numbers.
-    stale_claims
-        Claims that the deviations file lists, but that hold.
+        The others that are different, unless each of their cells that differs is explained.
+    stale, stale_claims
+        Cells and claims that the deviations file lists, but that deviate no longer.
     notes
         What the layouts say of the printed tables, slips above all, and of the pictures.
     choices
@@ -79,18 +70,31 @@ class CheckReport:
     choices: Mapping[Place, Choice] = field(default_factory=dict)
     held_out: Sequence[Judgement] = ()
 
-    def of_paper(self, paper: str) -> CheckReport:
-        """Return the part on one document."""
+    def part(
+        self,
+        has_cell: Callable[[PublishedCell], bool],
+        has_column: Callable[[ColumnVerdict], bool],
+        has_claim: Callable[[ClaimVerdict], bool],
+    ) -> CheckReport:
+        """Return what there is on these cells, columns and claims; all else stays."""
         return replace(
             self,
-            verdicts=[cell for cell in self.verdicts if cell.published.paper == paper],
-            columns=[column for column in self.columns if column.paper == paper],
-            asked=[column for column in self.asked if column.paper == paper],
-            untested=[column for column in self.untested if column.paper == paper],
-            stale=[stale for stale in self.stale if stale.cell.published.paper == paper],
-            claims=[claim for claim in self.claims if claim.paper == paper],
-            stale_claims=[claim for claim in self.stale_claims if claim.paper == paper],
+            verdicts=[cell for cell in self.verdicts if has_cell(cell.published)],
+            columns=list(filter(has_column, self.columns)),
+            asked=list(filter(has_column, self.asked)),
+            untested=list(filter(has_column, self.untested)),
+            stale=[stale for stale in self.stale if has_cell(stale.cell.published)],
+            claims=list(filter(has_claim, self.claims)),
+            stale_claims=list(filter(has_claim, self.stale_claims)),
         )
+
+    def of_paper(self, paper: str) -> CheckReport:
+        """Return the part on one document."""
+
+        def is_own(found: PublishedCell | ColumnVerdict | ClaimVerdict) -> bool:
+            return found.paper == paper
+
+        return self.part(is_own, is_own, is_own)
 
     @property
     def papers(self) -> list[str]:
@@ -106,11 +110,9 @@ class CheckReport:
     def split_by_choice(self) -> Iterator[tuple[bool, CheckReport]]:
         """Yield the cells of columns that were chosen, and then the others, where there are any."""
         for is_chosen in (True, False):
-            own = [
-                cell
-                for cell in self.verdicts
-                if (column_of(cell.published) in self.choices) is is_chosen
-            ]
+            places = [column_of(cell.published) for cell in self.verdicts]
+            found = zip(self.verdicts, places, strict=True)
+            own = [cell for cell, place in found if (place in self.choices) is is_chosen]
             if own:
                 yield is_chosen, replace(self, verdicts=own)
 
@@ -227,10 +229,9 @@ def check_documents(
 ) -> CheckReport:
     """Judge every printed cell and claim of `documents`; match deviations with explanations.
 
-    Parameters are those of `dprepro.judge.verdicts.judge_cells`. `claim_deviations` are by
-    default those of the reviewed file: some claims do not hold whatever the results are.
-    `questions` are the hypotheses that were tested, by default all; `held_out` are the judgements
-    of `dprepro.judge.forensics.judge_held_out`.
+    Parameters are those of `dprepro.judge.verdicts.judge_cells`. `claim_deviations` and `questions`
+    (the hypotheses that were tested) are by default all of the reviewed files. `held_out` are the
+    judgements of `dprepro.judge.forensics.judge_held_out`.
     """
     questions = load_hypotheses() if questions is None else questions
     if claim_deviations is None:
@@ -338,9 +339,8 @@ class Mismatch:
 class RerunReport:
     """How many fresh records have a committed twin, which differ, and which have none.
 
-    `largest` is the largest relative difference found, `tolerances` the largest allowed, by
-    the names of the methods that were run again. Where all is allowed, a task only has to finish,
-    and `largest` leaves it out.
+    `largest` is the largest relative difference found, `tolerances` the largest allowed, by method.
+    Where all is allowed, a task only has to finish, and `largest` leaves it out.
     """
 
     matched: int
@@ -357,17 +357,10 @@ class RerunReport:
 
 @dataclass(frozen=True)
 class Again:
-    """What `dprepro check --fast` finds: tasks run again, recorded cells, stale explanations.
+    """What `dprepro check --fast` finds of a few tasks that were run again.
 
-    Attributes
-    ----------
-    rerun
-        Of a few tasks that were run again with the journals.
-    changed
-        What differs from the recorded cells and verdicts, a line a cell; None where none are
-        recorded.
-    stale
-        How many entries of the deviations file no longer apply.
+    `changed` is what differs from the recorded cells and verdicts, a line a cell; None where none
+    are recorded. `stale` is how many entries of the deviations file no longer apply.
     """
 
     rerun: RerunReport
@@ -383,10 +376,7 @@ class Again:
 def compare_records(fresh: Iterable[Record], committed: Iterable[Record]) -> RerunReport:
     """Compare metrics by task key, each within the tolerance of its method (`tolerance_of`).
 
-    Parameters
-    ----------
-    committed
-        May hold any other tasks as well; only finished ones count.
+    `committed` may hold any other tasks as well; only finished ones count.
     """
     twins = {r.task.key: r for r in committed if r.status == "ok"}
     matched, largest, allowed = 0, 0.0, {}
@@ -399,7 +389,10 @@ def compare_records(fresh: Iterable[Record], committed: Iterable[Record]) -> Rer
             continue
         matched += 1
         tolerance = allowed[record.task.method] = tolerance_of(record.task.method)
-        differences = _differences(record, twin)
+        differences = {
+            name: abs(record.metrics.get(name, math.nan) - value) / (abs(value) or 1.0)
+            for name, value in twin.metrics.items()
+        }
         if tolerance < math.inf:
             largest = max([largest, *(d for d in differences.values() if not math.isnan(d))])
         mismatches += [
@@ -408,13 +401,6 @@ def compare_records(fresh: Iterable[Record], committed: Iterable[Record]) -> Rer
             if not difference <= tolerance
         ]
     return RerunReport(matched, mismatches, missing, largest, dict(sorted(allowed.items())))
-
-
-def _differences(fresh: Record, committed: Record) -> Mapping[str, float]:
-    return {
-        name: abs(fresh.metrics.get(name, math.nan) - value) / (abs(value) or 1.0)
-        for name, value in committed.metrics.items()
-    }
 
 
 @dataclass(frozen=True)
@@ -473,14 +459,13 @@ def selected(
 
 
 def _require_printed(wanted: Selector, printed: Sequence[PublishedCell]) -> None:
-    datasets, methods = ({c.dataset for c in printed}, {c.method for c in printed})
-    asked = (("dataset", wanted.datasets, datasets), ("method", wanted.methods, methods))
-    for option, names, known in asked:
+    for option, names in (("dataset", wanted.datasets), ("method", wanted.methods)):
+        known = sorted({getattr(cell, option) for cell in printed})
         for name in names or []:
             if name not in known:
                 raise DpreproError(
-                    f"--{option}: no printed cell has {name!r}{nearest(name, sorted(known)) or '.'}"
-                    f" Allowed: {', '.join(sorted(known))}"
+                    f"--{option}: no printed cell has {name!r}{nearest(name, known) or '.'} "
+                    f"Allowed: {', '.join(known)}"
                 )
     if not any(map(wanted.matches, printed)):
         own = sorted({c.method for c in printed if c.dataset in (wanted.datasets or ())})
@@ -498,28 +483,15 @@ def _part(
 ) -> tuple[CheckReport, LeftOut | None]:
     verdicts = [cell for cell in report.verdicts if is_wanted(cell.published)]
     kept = [cell.published for cell in verdicts]
-    claims = [claim for claim in report.claims if is_wanted_claim(claim)]
-    notes = [note for document in documents for note in document.notes_on(kept)]
-
-    def of_columns(columns: Iterable[ColumnVerdict]) -> list[ColumnVerdict]:
-        return [column for column in columns if any(column.holds(cell) for cell in verdicts)]
-
-    left_out = LeftOut(
-        len(report.verdicts) - len(verdicts),
-        len(report.claims) - len(claims),
-        len(report.notes) - len(notes),
-    )
     metrics = {cell.metric for cell in kept}
     part = replace(
-        report,
-        verdicts=verdicts,
+        report.part(is_wanted, lambda column: any(map(column.holds, verdicts)), is_wanted_claim),
         margins={name: width for name, width in report.margins.items() if name in metrics},
-        columns=of_columns(report.columns),
-        asked=of_columns(report.asked),
-        untested=of_columns(report.untested),
-        stale=[stale for stale in report.stale if is_wanted(stale.cell.published)],
-        claims=claims,
-        stale_claims=[claim for claim in report.stale_claims if is_wanted_claim(claim)],
-        notes=notes,
+        notes=[note for document in documents for note in document.notes_on(kept)],
+    )
+    left_out = LeftOut(
+        len(report.verdicts) - len(verdicts),
+        len(report.claims) - len(part.claims),
+        len(report.notes) - len(part.notes),
     )
     return part, left_out if left_out != LeftOut(0, 0, 0) else None

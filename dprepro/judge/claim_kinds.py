@@ -1,8 +1,7 @@
-"""What every claim has, and what is found about one.
+"""Claims by kind, each with the rule that decides whether it holds.
 
-Claims about results, by kind, each with the rule that says whether some means bear it out.
-
-Claims that no result decides: what is computed, how methods are set, what is printed twice.
+Means decide the claims about results. Cards, configs, formulas and other printed numbers decide the
+rest: what is computed, how methods are set, what is printed twice.
 """
 
 from __future__ import annotations
@@ -25,13 +24,18 @@ from dprepro.papers.schema import Names, Numbers, Selector, Strict
 from dprepro.results.metrics import METRICS, Margin, level
 from dprepro.runtime.errors import DpreproError, nearest
 
+_ALLOWED = 2 * math.sqrt(2)
+"""Two standard errors of a difference of two means, in standard errors of one of them."""
+_FLOAT_ERROR = 1e-9
+"""How far a difference of printed numbers may lie from what their decimals give."""
+_WORDS: dict[str, JsonValue] = {"null": None, "true": True, "false": False}
+
 
 @dataclass(frozen=True)
 class Finding:
     """What means, cards or configs say about a claim: whether it holds, numbers, and words.
 
-    `is_rounded` says that it holds only because a stated bound counts up to half a unit of its last
-    digit.
+    `is_rounded`: it holds only because a stated bound counts up to half a unit of its last digit.
     """
 
     holds: bool
@@ -43,8 +47,7 @@ class Finding:
 class Claim(Strict):
     """A statement with numbers, and its place in the document.
 
-    `states` is the statement in our own words. `note` says how it is understood if it can be read
-    in several ways.
+    `states` is it in our own words, `note` how it is understood if it can be read in several ways.
     """
 
     name: str
@@ -73,20 +76,12 @@ def half_unit(value: Decimal) -> float:
     return 0.5 * 10.0**exponent
 
 
-_ALLOWED = 2 * math.sqrt(2)
-"""Two standard errors of a difference of two means, in standard errors of one of them."""
-
-_FLOAT_ERROR = 1e-9
-"""How far a difference of printed numbers may lie from what their decimals give."""
-
-
 @dataclass(frozen=True)
 class Means:
     """The means of the cells that a claim speaks of, measured or as printed.
 
-    `is_whole` says that no cell of the claim is left out. `margins` say, by metric, how far two
-    means may lie apart that count as the same. `errors` are the standard errors of measured means,
-    where more than one split tells.
+    `is_whole`: no cell of the claim is left out. `margins`: by metric, how far two means may lie
+    apart that count as the same. `errors`: standard errors of measured means, where they are known.
     """
 
     values: Mapping[PublishedCell, float]
@@ -122,14 +117,10 @@ class Means:
         """Return in how many settings one of `methods` is ahead of all rivals, of how many."""
         won, lost = 0, []
         for cell in self.settings():
-            ours, theirs = (
-                [
-                    m
-                    for name in names
-                    if (m := self.get(cell.dataset, name, cell.epsilon)) is not None
-                ]
-                for names in (methods, rivals)
+            found = (
+                [self.get(cell.dataset, m, cell.epsilon) for m in ms] for ms in (methods, rivals)
             )
+            ours, theirs = ([mean for mean in means if mean is not None] for means in found)
             if not (ours and theirs):
                 continue
             if max(min(_lead(cell.metric, own, other) for other in theirs) for own in ours) > 0:
@@ -185,8 +176,7 @@ class Average(CellClaim):
         """Hold each average against the sentence, or the printed cells where some are left out."""
         averages, holds, words = {}, [], []
         for title, figure in self.figures.items():
-            cells = [c for c in means.values if c.method in figure.methods]
-            if not cells:
+            if not (cells := [c for c in means.values if c.method in figure.methods]):
                 continue
             averages[title] = statistics.fmean(means.values[c] for c in cells)
             printed = statistics.fmean(c.mean for c in cells)
@@ -231,8 +221,7 @@ class LossAtMost(CellClaim):
 
     def assess(self, means: Means) -> Finding | None:
         """Hold the largest loss against the bound, up to the rounding of its last digit."""
-        losses = means.leads((self.nonprivate, math.inf), (self.method, self.epsilon))
-        if not losses:
+        if not (losses := means.leads((self.nonprivate, math.inf), (self.method, self.epsilon))):
             return None
         worst = max(losses, key=lambda dataset: losses[dataset])
         bound = float(self.bound)
@@ -306,8 +295,7 @@ class AheadInMost(CellClaim):
 
     def assess(self, means: Means) -> Finding | None:
         """Count the datasets on which the method is ahead without privacy."""
-        leads = means.leads((self.method, math.inf), (self.rival, math.inf))
-        if not leads:
+        if not (leads := means.leads((self.method, math.inf), (self.rival, math.inf))):
             return None
         ahead = [dataset for dataset, lead in leads.items() if lead > 0]
         names = f" ({', '.join(ahead)})" if ahead else ""
@@ -357,9 +345,8 @@ class Within(CellClaim):
     def assess(self, means: Means) -> Finding | None:
         """Hold each mean against the range, up to rounding and sampling error.
 
-        The document's own means lie in the range and have a sampling error as well, which it does
-        not print. It is taken to be as large as ours: two standard errors of a difference are
-        allowed.
+        The document's own means have a sampling error as well, which it does not print. It is taken
+        to be as large as ours: two standard errors of a difference are allowed.
         """
         if not means.values:
             return None
@@ -415,9 +402,6 @@ class BestInMost(CellClaim):
         return Finding(2 * won > total, figures, text) if total else None
 
 
-_WORDS: dict[str, JsonValue] = {"null": None, "true": True, "false": False}
-
-
 def _plain(value: Any) -> Any:
     """Return a value of a YAML file that was read as text: numbers as numbers, in lists as well."""
     if isinstance(value, dict):
@@ -448,10 +432,8 @@ class FactClaim(Claim):
     def establish(self) -> Finding:
         """Return what is the case, and whether it is as stated.
 
-        Raises
-        ------
-        DpreproError
-            If it names a quantity, config, method, parameter or cell that does not exist.
+        Raises DpreproError if it names a quantity, config, method, parameter or cell that does not
+        exist.
         """
 
 
@@ -504,31 +486,17 @@ class Computed(FactClaim):
         """Compute each number; all must hold."""
         found = {title: compute(fig.quantity, fig.of) for title, fig in self.figures.items()}
         wrong = [title for title, figure in self.figures.items() if not figure.holds(found[title])]
-        return _finding(wrong, found, ", ".join(f"{t} {_short(v)}" for t, v in found.items()))
-
-
-def _short(value: float) -> str:
-    """Return a number as text: whole numbers in full, others with four digits."""
-    return f"{value:.0f}" if value == round(value) else f"{value:.4g}"
+        words = (f"{t} {v:.0f}" if v == round(v) else f"{t} {v:.4g}" for t, v in found.items())
+        return _finding(wrong, found, ", ".join(words))
 
 
 class SettingsOf(Strict):
     """Values as stated, of a method's parameters or of a config.
 
-    Attributes
-    ----------
-    config
-        The name of a config. Without one, the defaults of the method count.
-    method
-        The label of a method in the config, or a method's name.
-    epsilon
-        The privacy level, for values that hold at one level.
-    params
-        Parameters of the method.
-    grid
-        Lists of values that the config tries, by parameter.
-    keys
-        Keys of the config itself, such as ``splits``.
+    Without the name of a `config`, the defaults of the method count. `method` is a label in the
+    config, or a method's name; `epsilon` a level whose values are meant. `params` are parameters of
+    the method, `grid` lists of values that the config tries, by parameter, and `keys` keys of the
+    config itself, such as ``splits``.
     """
 
     config: str | None = None
@@ -554,13 +522,7 @@ class SettingsOf(Strict):
         return {**self.keys, **self.grid, **self.params}
 
     def ours(self) -> dict[str, Any]:
-        """Return our value of everything that it names.
-
-        Raises
-        ------
-        DpreproError
-            If there is no such built-in config, key, method or parameter.
-        """
+        """Return our value of everything that it names; DpreproError where there is none."""
         found: dict[str, Any] = {}
         if self.config is not None:
             keys = dict(builtin_config(self.config))

@@ -101,16 +101,11 @@ class ClaimVerdict:
         What the printed cells say that answer to those measured: the fair comparison where
         cells are left out. Where the document prints no cells, what it states.
     whole
-        What all printed cells say: whether the document bears out its own sentence. None where it
-        prints none.
-    missing
-        Cells that were not run, or not in full.
-    impossible
-        Cells left out because nobody outside can run them.
-    explanation
-        The reviewed reason why the claim does not hold, or None.
-    is_unknown
-        Whether this reason says that the cause was looked for and not found.
+        What all printed cells say: whether the document bears out its own sentence, if it has any.
+    missing, impossible
+        Cells not run in full, and cells that nobody outside can run.
+    explanation, is_unknown
+        The reviewed reason why the claim does not hold, and whether it is that no cause was found.
     """
 
     paper: str
@@ -169,12 +164,7 @@ def judge_claims(
 ) -> list[ClaimVerdict]:
     """Return a verdict on each claim of a document.
 
-    Parameters
-    ----------
-    verdicts
-        Those on the printed cells of the document.
-    unprinted
-        Those on the cells of `Claim.unprinted`, as if they were printed.
+    `verdicts` are those on its printed cells, `unprinted` those on the cells of `Claim.unprinted`.
     """
     return [
         _judge_cells(paper, claim, verdicts, unprinted, margins)

@@ -1,7 +1,4 @@
-"""Two methods compared: paired differences over splits, and wins over datasets.
-
-Two methods on the same splits: which of their results belong together.
-"""
+"""Two methods compared: paired differences over the splits of both, and wins over datasets."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from dprepro.experiment.method_names import nearest_meant
 from dprepro.experiment.record import Task
@@ -22,20 +19,17 @@ from dprepro.results.metrics import Metric, find_metric, how_to_record, level, l
 from dprepro.runtime.errors import DpreproError
 
 _PREFERRED = ("auc", "rmse", "accuracy")
+_CONFIDENCE = 0.95
+# Of the largest difference: spread that is less than this is none.
+_NO_SPREAD = 1e-9
 
 
 @dataclass(frozen=True)
 class Pair:
     """The results of two methods on the same splits of a dataset.
 
-    Attributes
-    ----------
-    first, second
-        One of the two has the privacy level `epsilon`, the other has the same or none.
-    metric
-        What is compared.
-    splits
-        The numbers of the splits that both have finished.
+    One of the two has the privacy level `epsilon`, the other has the same or none. `splits` are the
+    numbers of the splits that both have finished.
     """
 
     first: ResultCell
@@ -104,18 +98,16 @@ def pair_results(
     Raises
     ------
     DpreproError
-        If a method has no results, or no dataset is left: nothing is in common, splits differ,
-        there is a single split in common, or several results are meant. The message says what to
-        do.
+        If a method has no results, or no dataset is left; the message says why and what to do.
     """
     if first == second:
         raise DpreproError(f"both methods are {first!r}: name two different ones")
     ours, theirs = (_named(results, name) for name in (first, second))
     unfinished = list(_unfinished(results, (first, second)))
     shared = _shared_datasets(ours, theirs, first, second, unfinished)
+    pairs: list[Pair] = []
     problems: list[str] = []
     unpaired: dict[str, dict[str, list[float]]] = {}
-    pairs: list[Pair] = []
     met: set[tuple[str, float]] = set()
     for dataset in shared:
         sides = [[c for c in found if c.dataset == dataset] for found in (ours, theirs)]
@@ -187,16 +179,15 @@ def _shared_datasets(
     unfinished: Sequence[str],
 ) -> list[str]:
     names = [list(dict.fromkeys(cell.dataset for cell in found)) for found in (ours, theirs)]
-    shared = [name for name in names[0] if name in names[1]]
-    if not shared:
-        cards = {cell.task.dataset for cell in ours} & {cell.task.dataset for cell in theirs}
-        rows = f"The rows of {', '.join(sorted(cards))} differ. " if cards else ""
-        raise DpreproError(
-            f"{first} and {second} have no dataset in common. {first}: {', '.join(names[0])}. "
-            f"{second}: {', '.join(names[1])}. {rows}{''.join(f'{one}. ' for one in unfinished)}"
-            "`dprepro run` with both in one config runs them on the same splits"
-        )
-    return shared
+    if shared := [name for name in names[0] if name in names[1]]:
+        return shared
+    cards = {cell.task.dataset for cell in ours} & {cell.task.dataset for cell in theirs}
+    rows = f"The rows of {', '.join(sorted(cards))} differ. " if cards else ""
+    raise DpreproError(
+        f"{first} and {second} have no dataset in common. {first}: {', '.join(names[0])}. "
+        f"{second}: {', '.join(names[1])}. {rows}{''.join(f'{one}. ' for one in unfinished)}"
+        "`dprepro run` with both in one config runs them on the same splits"
+    )
 
 
 def _unfinished(results: Results, names: Sequence[str]) -> Iterator[str]:
@@ -220,9 +211,7 @@ def _together(
 
 
 def _differing(ours: Sequence[ResultCell], theirs: Sequence[ResultCell]) -> str:
-    closest = min(
-        (_differences(a.task, b.task) for a in ours for b in theirs), key=lambda found: len(found)
-    )
+    closest = min((_differences(a.task, b.task) for a in ours for b in theirs), key=len)
     return (
         f"the splits are not the same: {'; '.join(closest)}. Run both methods in one config, or in "
         "two that agree in this"
@@ -230,25 +219,18 @@ def _differing(ours: Sequence[ResultCell], theirs: Sequence[ResultCell]) -> str:
 
 
 def _differences(one: Task, other: Task) -> list[str]:
-    """Return in words what the splits of two tasks do not share."""
-    found = []
-    of_one, of_other = _splits_of(one), _splits_of(other)
-    for name, here in of_one.items():
-        there = of_other[name]
-        if here != there:
-            is_data = name == "data_fingerprint"
-            found.append("the rows differ" if is_data else f"{name} differs ({here} and {there})")
-    return found
+    """Return in words what the splits of two tasks do not share.
 
-
-def _splits_of(task: Task) -> dict[str, Any]:
-    """Return what tells splits apart. A null seed gives those of seed 0; a test set needs none."""
-    return {
-        "seed": 0 if task.evaluation == "test-set" else task.seed or 0,
-        "test_share": task.test_share,
-        "evaluation": task.evaluation,
-        "data_fingerprint": task.data_fingerprint,
+    A null seed gives the splits of seed 0; a test set needs none.
+    """
+    seeds = [0 if task.evaluation == "test-set" else task.seed or 0 for task in (one, other)]
+    pairs: dict[str, tuple[object, object]] = {
+        "seed": (seeds[0], seeds[1]),
+        "test_share": (one.test_share, other.test_share),
+        "evaluation": (one.evaluation, other.evaluation),
     }
+    found = [f"{name} differs ({a} and {b})" for name, (a, b) in pairs.items() if a != b]
+    return found + ["the rows differ"] * (one.data_fingerprint != other.data_fingerprint)
 
 
 def _by_level(
@@ -359,27 +341,13 @@ def _without_partner(
         yield f"{dataset}: only {name} has results at {_levels(epsilons)}"
 
 
-_CONFIDENCE = 0.95
-# Of the largest difference: spread that is less than this is none.
-_NO_SPREAD = 1e-9
-
-
 @dataclass(frozen=True)
 class PairedTest:
     """Whether the mean of paired differences is 0.
 
-    Attributes
-    ----------
-    mean, sd
-        Of the differences; `sd` with ddof 1.
-    standard_error
-        Of the mean.
-    freedom
-        Degrees of freedom of Student's t distribution.
-    low, high
-        The 95 % confidence interval of the mean.
-    p
-        P-value, two-sided; None where all differences are the same, so that there is no spread.
+    `mean` and `sd` (ddof 1) are those of the differences, `standard_error` that of the mean. `low`
+    and `high` bound its 95 % confidence interval, by Student's t with `freedom` degrees of freedom.
+    `p` is two-sided, and None where all differences are the same, so that there is no spread.
     """
 
     mean: float
@@ -395,14 +363,8 @@ class PairedTest:
 class Row:
     """Two methods on one dataset at one privacy level.
 
-    Attributes
-    ----------
-    test
-        Of the differences, first minus second.
-    p_holm
-        P-value adjusted for all rows (Holm); None where the test has none.
-    won, tied, lost
-        Number of splits on which the first is better, equal, worse.
+    `test` is of the differences, first minus second, and `p_holm` its p-value adjusted for all rows
+    (Holm). The first is better, equal and worse on `won`, `tied` and `lost` splits.
     """
 
     pair: Pair
@@ -425,14 +387,9 @@ class Row:
 class AcrossDatasets:
     """Two methods on several datasets at one privacy level, a mean difference each.
 
-    Attributes
-    ----------
-    won, tied, lost
-        Number of datasets on which the first is better, equal, worse in the mean.
-    p_sign
-        P-value of the sign test, two-sided; None if all are tied.
-    p_wilcoxon
-        That of the signed-rank test; None where differences of two datasets cannot be compared.
+    The first is better, equal and worse in the mean on `won`, `tied` and `lost` datasets. The
+    two-sided p-value of the sign test is None if all are tied, that of the signed-rank test where
+    differences of two datasets cannot be compared.
     """
 
     epsilon: float
@@ -452,15 +409,9 @@ class AcrossDatasets:
 class MethodComparison:
     """All that is said of two methods.
 
-    Attributes
-    ----------
-    rows
-        By dataset, then by privacy level.
-    across
-        By privacy level, where there are several datasets, stand-ins apart. The p-values are not
-        adjusted.
-    left_out
-        What only one of the methods has, in words.
+    `rows` are by dataset, then by privacy level. `across` is by privacy level, where there are
+    several datasets, stand-ins apart; its p-values are not adjusted. `left_out` says what only one
+    of the methods has.
     """
 
     first: str
@@ -526,10 +477,7 @@ def paired_test(differences: Sequence[float], overlap: float, rounding: float = 
 
 
 def overlap_of(pair: Pair) -> float:
-    """Return n_test/n_train of a pair's splits; 0 with a published test set.
-
-    It is 1/(k - 1) for k folds, whose test share is 1/k.
-    """
+    """Return n_test/n_train: 1/(k - 1) for k folds, 0 with a published test set."""
     share = pair.first.task.test_share
     return share / (1 - share)
 
@@ -577,12 +525,8 @@ def sign_test(won: int, lost: int) -> float:
 def signed_rank_test(differences: Sequence[float]) -> float:
     """Return the two-sided p-value of Wilcoxon's signed-rank test, exactly, also where sizes tie.
 
-    It counts the patterns of signs by the sum of the ranks that they make positive.
-
-    Parameters
-    ----------
-    differences
-        One or more, none of them 0.
+    It counts the patterns of signs by the sum of the ranks that they make positive. No difference
+    may be 0.
     """
     sizes = sorted(map(abs, differences))
     doubled = [bisect_left(sizes, abs(d)) + bisect_right(sizes, abs(d)) + 1 for d in differences]

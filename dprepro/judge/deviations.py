@@ -16,18 +16,11 @@ from dprepro.runtime.yaml_files import read_model
 
 
 class Evidence(Strict):
-    """A place where what a reason says can be looked up; one of the first three keys is given.
+    """A place where what a reason says can be looked up, and what it `shows`.
 
-    Attributes
-    ----------
-    results
-        A built-in config, whose recorded results are meant.
-    test
-        ``tests/FILE.py::NAME`` or ``tests/FILE.py``.
-    file
-        A page, a benchmark or the output of one, by its path in the repository.
-    shows
-        What to look for there, or to compare.
+    The place is the recorded `results` of a built-in config, a `test` (``tests/FILE.py::NAME`` or
+    ``tests/FILE.py``), or a `file`: a page, a benchmark or the output of one, by its path in the
+    repository.
     """
 
     results: str | None = None
@@ -101,9 +94,8 @@ class Deviation(Selector, Reviewed):
     """Cells that are known to differ from print, and why.
 
     `expected` is their verdict. Of an inconclusive cell other evidence shows the difference: a
-    known difference of settings, or a sharper test. Tables, datasets, methods and epsilons must all
-    be named, so that an entry explains no more than its reviewer saw. `metrics` is for tables that
-    print several.
+    known difference of settings, or a sharper test. All coordinates must be named, so that an entry
+    explains no more than its reviewer saw; `metrics` is for tables that print several.
     """
 
     paper: str

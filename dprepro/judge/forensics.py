@@ -1,6 +1,6 @@
-"""How far the results under a hypothesis lie from a printed column, in standard errors.
+"""Hypotheses about settings: how far results lie from a printed column, in standard errors.
 
-Settings chosen on some printed cells, and judged once on others, or on other splits.
+And settings that were chosen on some printed cells, and judged once on others, or on other splits.
 """
 
 from __future__ import annotations
@@ -24,15 +24,7 @@ from dprepro.runtime.errors import DpreproError
 
 @dataclass(frozen=True)
 class Distance:
-    """A printed cell, and what was measured under a hypothesis.
-
-    Attributes
-    ----------
-    mean, sd
-        Ours, over `splits` random splits.
-    z
-        See `distance`.
-    """
+    """A printed cell, and mean and sd over splits under a hypothesis; `z` as in `distance`."""
 
     printed: PublishedCell
     mean: float
@@ -143,11 +135,8 @@ def trial_of(
     results: Results,
 ) -> Trial:
     """Return how far the results of a hypothesis lie from the printed cells of a dataset."""
-    found = [result_of(cell, document, hypothesis, results) for cell in printed]
-    distances = (
-        distance(cell, document, result) if result else None
-        for cell, result in zip(printed, found, strict=True)
-    )
+    found = [(cell, result_of(cell, document, hypothesis, results)) for cell in printed]
+    distances = (distance(cell, document, r) if r else None for cell, r in found)
     return Trial(hypothesis, dataset, tuple(distances))
 
 
@@ -195,10 +184,9 @@ class Judgement:
 
     Attributes
     ----------
-    setting
-        The label of the setting that was chosen, or the column's own on other splits.
-    candidates
-        From how many settings it was chosen.
+    setting, candidates
+        The label of the setting that was chosen, or the column's own on other splits; and from how
+        many settings it was chosen.
     chosen_on
         The datasets of table `chosen_in` whose cells chose it; empty for other splits.
     seed
@@ -228,11 +216,7 @@ class Judgement:
 
 
 def fitted(judgements: Iterable[Judgement]) -> list[Place]:
-    """Return the columns that agree with print only where their settings were chosen.
-
-    These are the columns on which a setting fails that was chosen without them, or their own
-    setting on other splits, in order.
-    """
+    """Return, in order, the columns on which a setting fails that was not chosen on these cells."""
     return list(dict.fromkeys(found.place for found in judgements if found.fails))
 
 
@@ -246,24 +230,16 @@ def judge_held_out(
 
     A setting is chosen by the smallest sum of z^2 over all cells of the columns that choose. What
     was not run on all of them is not chosen, and a column is not judged where a cell is missing.
-
-    Parameters
-    ----------
-    questions
-        Whose hypotheses are the settings to choose from.
-    results
-        Of all journals, those of hypotheses included.
+    The hypotheses of `questions` are the settings to choose from, and `results` hold theirs.
     """
     by_name = {document.paper: document for document in documents}
-    known = [(entry, by_name[entry.paper]) for entry in entries if entry.paper in by_name]
-    held_out = [
-        found
-        for entry, document in known
-        for found in _held_out(entry, questions, document, results)
-    ]
-    return held_out + [
-        found for document in by_name.values() for found in _other_splits(document, results)
-    ]
+    found: list[Judgement] = []
+    for entry in entries:
+        if document := by_name.get(entry.paper):
+            found += _held_out(entry, questions, document, results)
+    for document in by_name.values():
+        found += _other_splits(document, results)
+    return found
 
 
 def _held_out(
@@ -312,7 +288,12 @@ def _candidates(entry: HeldOut, questions: Sequence[Question]) -> list[str]:
         setting
         for setting in settings
         if all(_own_label(setting, d, entry.ignored) in tried[d] for d in tried)
-        and not any(_says_less(setting, label, entry.ignored) for label in settings)
+        # What is left of another label where parts of it say nothing is no setting of its own.
+        and not any(
+            setting != label and _own_label(label, dataset, entry.ignored) == setting
+            for label in settings
+            for dataset in entry.ignored
+        )
     ]
 
 
@@ -320,11 +301,6 @@ def _own_label(setting: str, dataset: str, ignored: Mapping[str, Sequence[str]])
     """Return the label of a setting on a dataset, without the parts that say nothing of it."""
     parts = [part for part in setting.split(", ") if part not in ignored.get(dataset, ())]
     return ", ".join(parts)
-
-
-def _says_less(setting: str, label: str, ignored: Mapping[str, Sequence[str]]) -> bool:
-    """Whether `setting` is what is left of another label where parts of it say nothing."""
-    return setting != label and any(_own_label(label, d, ignored) == setting for d in ignored)
 
 
 def _sum_of_squares(
@@ -363,23 +339,14 @@ def _other_splits(document: Document, results: Results) -> Iterator[Judgement]:
         own = [_of_label(cell, document, method, results) for cell in printed]
         by_seed: dict[int | None, list[ResultCell]] = defaultdict(list)
         for result in filter(None, own):
-            near = alike[result.task.method, result.dataset, result.task.epsilon]
-            for twin in _twins(result, near):
-                by_seed[twin.task.seed].append(twin)
+            task = result.task
+            for twin in alike[task.method, result.dataset, task.epsilon]:
+                same = replace(twin.task, label=task.label, seed=task.seed, split=task.split)
+                if twin.task.seed != task.seed and same == task:
+                    by_seed[twin.task.seed].append(twin)
         for seed, found in by_seed.items():
             place = (document.paper, table, dataset, method)
             yield from _judged(place, method, candidates, ("", ()), seed, printed, found, document)
-
-
-def _twins(result: ResultCell, others: Iterable[ResultCell]) -> list[ResultCell]:
-    """Return what differs from a result in nothing but its label and its seed."""
-    own = result.task
-    return [
-        other
-        for other in others
-        if other.task.seed != own.seed
-        and replace(other.task, label=own.label, seed=own.seed, split=own.split) == own
-    ]
 
 
 def _judged(

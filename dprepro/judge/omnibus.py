@@ -27,9 +27,8 @@ class Omnibus:
     Attributes
     ----------
     normal_scores
-        By cell, what `z` is worth as a standard normal: the number with the same sign and p-value.
-        If no cell differs, each is a draw from the standard normal distribution, whatever its
-        degrees of freedom. They are correlated, since cells of one dataset share their splits.
+        By cell, the standard normal number with the sign and p-value of `z`. If no cell differs,
+        each is a standard normal draw. Those of one dataset are correlated: they share splits.
     far
         How many cells have |z| > `FAR`.
     p_value

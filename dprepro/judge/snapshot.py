@@ -100,10 +100,8 @@ def _words(key: tuple[str, ...]) -> str:
 
 
 def _alike(one: str, other: str) -> bool:
-    if one == other:
-        return True
     try:
         first, second = float(one), float(other)
     except ValueError:
-        return False
-    return abs(first - second) <= _TOLERANCE * max(abs(first), abs(second))
+        return one == other
+    return one == other or abs(first - second) <= _TOLERANCE * max(abs(first), abs(second))

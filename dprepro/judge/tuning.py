@@ -45,13 +45,7 @@ class Choice:
 
 
 def check_tunable(config: ExperimentConfig) -> None:
-    """Refuse a config without a grid, or one that would choose by the donors' test rows.
-
-    Raises
-    ------
-    DpreproError
-        As said.
-    """
+    """Raise DpreproError for a config without a grid, or that would choose by donors' test rows."""
     if config.tuned_on is not None:
         raise DpreproError(
             f"{config.where('tuned_on')}: this config is tuned already. Put all grids into the "
@@ -84,9 +78,7 @@ def part_of(
     DpreproError
         If the config has no such method or level.
     """
-    names = [
-        name for entry in config.methods for name in dict.fromkeys((entry.label, entry.method))
-    ]
+    names = [name for e in config.methods for name in dict.fromkeys((e.label, e.method))]
     methods = names_in_config(methods, names)
     entries = [e for e in config.methods if not methods or {e.label, e.method} & set(methods)]
     levels = {level for entry in entries for level in entry.epsilons or config.epsilons}
@@ -124,7 +116,8 @@ def choose_settings(config: ExperimentConfig, results: Results) -> list[Choice]:
         _best(config, entry, epsilon, cells)
         for entry in config.methods
         if entry.grid
-        for epsilon in _epsilons(config, entry, cells)
+        for epsilon in (*(entry.epsilons or config.epsilons), math.inf)
+        if (entry.expanded[0].label, epsilon) in cells
     ]
 
 
@@ -144,11 +137,6 @@ def tuned_config(config: ExperimentConfig, choices: Sequence[Choice], dataset: s
     values["methods"] = [_entry(entry, choices) for entry in config.methods]
     text = yaml.safe_dump(values, sort_keys=False, width=100, allow_unicode=True)
     return f"# {NOT_COVERED}\n{text}"
-
-
-def _epsilons(config: ExperimentConfig, entry: MethodEntry, cells: _Cells) -> list[float]:
-    first, asked = entry.expanded[0].label, entry.epsilons or config.epsilons
-    return [epsilon for epsilon in (*asked, math.inf) if (first, epsilon) in cells]
 
 
 def _best(config: ExperimentConfig, entry: MethodEntry, epsilon: float, cells: _Cells) -> Choice:

@@ -1,14 +1,13 @@
 """A verdict on every printed cell, from the results, the document and the margins.
 
-What would decide an inconclusive cell: so many splits of ours, or nothing that we can run.
-
-A run in stages: which cells are decided, and which of the others more splits can decide.
+Also what would decide an inconclusive cell, such as so many splits of ours, and in a run by stages
+which cells are decided and which of the others more splits can decide.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
@@ -21,7 +20,7 @@ from dprepro.results.folder import ResultCell, Results
 from dprepro.results.metrics import METRICS, Margin, find_metric
 
 # As many of ours as one likes: what they add to an error is far below any printed digit.
-_ALL = 10**7
+_MOST_SPLITS = 10**7
 
 
 class LimitedBy(str, Enum):
@@ -49,14 +48,11 @@ class Undecided:
     def __str__(self) -> str:
         if self.splits is not None:
             return f"{self.splits:,} splits of ours would decide it"
-        return _WORDS[self.limited_by]
-
-
-_WORDS = {
-    LimitedBy.DIFFERENCE: "difference too near the margin for more splits of ours to decide",
-    LimitedBy.PRINTED_SPREAD: "limited by the printed spread: more splits of ours do not decide it",
-    LimitedBy.NO_PRINTED_SD: "no printed sd: more splits of ours do not decide it",
-}
+        if self.limited_by is LimitedBy.DIFFERENCE:
+            return "difference too near the margin for more splits of ours to decide"
+        is_spread = self.limited_by is LimitedBy.PRINTED_SPREAD
+        reason = "limited by the printed spread" if is_spread else "no printed sd"
+        return f"{reason}: more splits of ours do not decide it"
 
 
 def splits_needed(
@@ -78,26 +74,23 @@ def splits_needed(
 
     Parameters
     ----------
-    ours
-        With a standard deviation, or one split.
     margin
         Largest difference that counts as equivalent, in units of the metric.
-    level
-        Of the test of no difference, between 0 and 1.
-    share
-        Of both levels that the last look at the cell has; see `statistics.shares`.
+    level, share
+        Of the test of no difference, and the share of both levels that the last look at the cell
+        has (`statistics.shares`).
     """
 
     def decides(splits: int, mean: float = ours.mean) -> bool:
         found = compare(replace(ours, splits=splits, mean=mean), published, margin, share)
         return found is not None and (found.is_equivalent or found.is_different(level))
 
-    if not decides(_ALL):
-        if decides(_ALL, published.mean):
+    if not decides(_MOST_SPLITS):
+        if decides(_MOST_SPLITS, published.mean):
             return Undecided(LimitedBy.DIFFERENCE)
         has_spread = published.sd is not None or published.least_sd > 0
         return Undecided(LimitedBy.PRINTED_SPREAD if has_spread else LimitedBy.NO_PRINTED_SD)
-    low, high = ours.splits, _ALL
+    low, high = ours.splits, _MOST_SPLITS
     while high - low > 1:  # `low` does not decide, `high` does
         middle = (low + high) // 2
         low, high = (low, middle) if decides(middle) else (middle, high)
@@ -149,23 +142,18 @@ class CellVerdict:
 
     Attributes
     ----------
-    result
-        What was measured, or None.
     margin
         Largest difference that counts as equivalent, in units of the metric; None if not measured.
     comparison
-        Difference (measured minus published), z, interval and tests; None where neither side
-        has a standard deviation.
+        Of measured minus published; None where neither side has a standard deviation.
     published_splits
         How many splits the printed mean stands for: 1 for a single run, or one draw of noise.
     note
         Why the verdict is not final: missing splits, several results, or the reason why the cell is
         impossible. Or "3 of 10 splits" where fewer splits are judged than were printed, and
         "25 printed, 400 of ours" where more are.
-    explanation
-        The reviewed reason of a deviation, or None.
-    is_unknown
-        Whether this reason says that the cause was looked for and not found.
+    explanation, is_unknown
+        The reviewed reason of a deviation, and whether it says that no cause was found.
     undecided
         What would decide an inconclusive cell; None for all others.
     """
@@ -185,9 +173,7 @@ class CellVerdict:
     def measured(self) -> float | None:
         """The measured mean, or None."""
         metric = self.published.metric
-        if self.result is None or not self.result.splits(metric):
-            return None
-        return self.result.mean(metric)
+        return self.result.mean(metric) if self.result and self.result.splits(metric) else None
 
     @property
     def difference(self) -> float | None:
@@ -257,13 +243,10 @@ def _judge(
     min_splits: int | None,
     level: float,
 ) -> CellVerdict:
-    protocol = document.protocol_of(cell.table, cell.dataset)
-    needed = min_splits or protocol.needed
-    reason = document.why_impossible(cell)
-    blank = CellVerdict(
-        cell, Verdict.NOT_RUN, published_splits=printed_sample(cell, document).splits
-    )
-    if reason is not None:
+    needed = min_splits or document.protocol_of(cell.table, cell.dataset).needed
+    splits = printed_sample(cell, document).splits
+    blank = CellVerdict(cell, Verdict.NOT_RUN, published_splits=splits)
+    if (reason := document.why_impossible(cell)) is not None:
         return replace(blank, verdict=Verdict.IMPOSSIBLE, note=reason)
     result = answer(cell, document, results)
     if isinstance(result, Clash):
@@ -383,10 +366,6 @@ def shortfall(result: ResultCell, cell: PublishedCell, needed: int) -> str:
     return f"{result.splits(cell.metric)} of {needed} splits{failed}"
 
 
-Place = tuple[str, float]
-"""The label and the epsilon of a cell of one config."""
-
-
 def doubled(first: int, most: int) -> tuple[int, ...]:
     """Return after how many splits a run looks at its verdicts.
 
@@ -402,44 +381,38 @@ def doubled(first: int, most: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Standing:
+class Stage:
     """Measured cells after a look: decided, worth more splits, and beyond what splits can do."""
 
-    decided: tuple[CellVerdict, ...]
-    open: tuple[CellVerdict, ...]
-    limited: tuple[CellVerdict, ...]
+    decided: list[CellVerdict] = field(default_factory=list)
+    open: list[CellVerdict] = field(default_factory=list)
+    limited: list[CellVerdict] = field(default_factory=list)
 
     @property
-    def places(self) -> set[Place]:
-        """Where more splits are to be run; a place can have several metrics."""
+    def places(self) -> set[tuple[str, float]]:
+        """The labels and epsilons where more splits are to be run; one can have several metrics."""
         return {(cell.published.method, cell.published.epsilon) for cell in self.open}
 
 
-def standing(
-    verdicts: Iterable[CellVerdict], document: Document, looks: tuple[int, ...]
-) -> Standing:
+def stage_of(verdicts: Iterable[CellVerdict], document: Document, looks: tuple[int, ...]) -> Stage:
     """Divide the measured cells among `verdicts`; `looks` are those of the whole run."""
-    level = cell_level(document)
-    decided, remaining, limited = [], [], []
+    level, stage = cell_level(document), Stage()
     for cell in verdicts:
-        if cell.measured is None:
-            continue
         if cell.verdict is Verdict.EQUIVALENT or cell.verdict.is_deviation:
-            decided.append(cell)
+            stage.decided.append(cell)
         elif cell.verdict.is_final and _can_be_decided(cell, document, looks, level):
-            remaining.append(cell)
-        else:
-            limited.append(cell)
-    return Standing(tuple(decided), tuple(remaining), tuple(limited))
+            stage.open.append(cell)
+        elif cell.measured is not None:
+            stage.limited.append(cell)
+    return stage
 
 
 def _can_be_decided(
     cell: CellVerdict, document: Document, looks: tuple[int, ...], level: float
 ) -> bool:
-    """Whether the last look can decide a cell.
+    """Whether the last look would find equal means equivalent, or those of now different.
 
-    That is, whether it would be equivalent if the means were equal then, or different if they lay
-    as far apart as now. Neither depends on which way the difference will move.
+    Neither depends on which way the difference will move.
     """
     assert cell.result is not None
     assert cell.measured is not None
@@ -451,9 +424,9 @@ def _can_be_decided(
     return bool((at_best and at_best.is_equivalent) or (as_now and as_now.is_different(level)))
 
 
-def seconds_of_a_split(results: Results) -> Mapping[Place, float]:
+def seconds_of_a_split(results: Results) -> Mapping[tuple[str, float], float]:
     """Return how long one split of a cell took on average, by label and epsilon."""
-    found: dict[Place, float] = {}
+    found = {}
     for journal in results.held:
         took = np.nansum(list(journal.table.seconds.values()), axis=0)
         for part in journal.parts:

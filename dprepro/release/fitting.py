@@ -326,7 +326,7 @@ def _explain(
 ) -> Explained:
     from sklearn.neural_network import MLPClassifier
 
-    from dprepro.methods.locally_linear.explain import integrated_gradients, smoothed_gradients
+    from dprepro.methods.locally_linear.network import integrated_gradients, smoothed_gradients
 
     predicted = tuple(labels[int(code)] for code in model.predict(inputs))
     if isinstance(model, MLPClassifier):

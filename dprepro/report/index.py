@@ -177,11 +177,7 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _printed(
-    document: Document,
-    documents: Sequence[Document],
-    placed: _Placed,
-) -> Part:
+def _printed(document: Document, documents: Sequence[Document], placed: _Placed) -> Part:
     lines = tuple(
         _line(name, layout.title, placed[document.paper, name], document, name)
         for name, layout in document.tables.items()

@@ -51,10 +51,7 @@ def ledger_json(planned: PlannedLedger) -> dict[str, Any]:
     if ledger is None:
         why = {"error": planned.error} if planned.error else {"unverified": True}
         return {**place, **why, "epsilon": task.epsilon, "delta": task.delta}
-    return {
-        **place,
-        **ledger_values(ledger),
-    }
+    return {**place, **ledger_values(ledger)}
 
 
 def ledger_values(ledger: Ledger) -> dict[str, Any]:
@@ -159,10 +156,7 @@ def ledger_in_full(
     what audits say of its code if it is of a method of one's own, as far as is known.
     """
     promise = f"{ledger.budget}{_per_unit(ledger)}, {ledger.adjacency} neighbours"
-    parts: list[Renderable] = [
-        _headed(of, f"{place}: {promise}"),
-        indented(_entries(ledger)),
-    ]
+    parts: list[Renderable] = [_headed(of, f"{place}: {promise}"), indented(_entries(ledger))]
     if ledger.unit != ROW:
         parts.append("  Sensitivity, and what a release spends by itself: of one row")
     for heading, lines in said_beside(ledger):

@@ -146,9 +146,7 @@ def _cell(entry: Words, width: int) -> _Cell:
     if entry.verdict:
         style = STYLES[entry.verdict]
         number = Text.assemble(
-            number,
-            ("" if entry.is_best else " ") + entry.verdict.symbol,
-            f"\n({entry.published})",
+            number, ("" if entry.is_best else " ") + entry.verdict.symbol, f"\n({entry.published})"
         )
         number.stylize(style, number.plain.index(entry.verdict.symbol))
     marks = (Text(entry.mark, style="yellow"),) if entry.mark else ()

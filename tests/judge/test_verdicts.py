@@ -28,7 +28,7 @@ from dprepro.judge.verdicts import (
     seconds_of_a_split,
     shared_level,
     splits_needed,
-    standing,
+    stage_of,
     verdict_of,
 )
 from dprepro.papers.document import OneDraw, load_documents
@@ -645,8 +645,8 @@ def test_a_cell_goes_on_while_more_splits_can_decide_it():
     near = judged(with_more([*spread(PRINTED_AT_4.mean + 0.001, 0.012, 25)], looks))
     wide = judged(with_more([*spread(PRINTED_AT_4.mean, 0.2, 25)], looks))
     far = judged(with_more([*spread(PRINTED_AT_4.mean + 0.5, 0.01, 25)], looks))
-    found = standing([near, wide, far], PAPER, looks)
-    assert (found.open, found.limited, found.decided) == ((near,), (wide,), (far,))
+    found = stage_of([near, wide, far], PAPER, looks)
+    assert (found.open, found.limited, found.decided) == ([near], [wide], [far])
     assert found.places == {("dp-ebm-gdp-2021", 4.0)}
 
 

@@ -1,15 +1,19 @@
 """The registry: found by folder, wrong names explained."""
 
+import ast
 import inspect
 import math
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from dprepro import methods
 from dprepro.methods import registry
 from dprepro.methods.entry import Made
 from dprepro.privacy.private import Private, PrivateRowsError
+from dprepro.privacy.sensitivity import Adjacency
 from dprepro.runtime.errors import DpreproError
 
 PLUGIN = """
@@ -136,3 +140,37 @@ def test_defaults_are_told_without_a_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(done.stdout) > 200
+
+
+RELATIONS = {relation.name for relation in Adjacency}
+
+
+def stated_relations(source):
+    """Return the neighbouring relations that a module names, but for comparisons with one."""
+    tree = ast.parse(source)
+    compared = {part for node in ast.walk(tree) if isinstance(node, ast.Compare)
+                for part in ast.walk(node)}  # fmt: skip
+    return {
+        node.attr if isinstance(node, ast.Attribute) else node.id
+        for node in set(ast.walk(tree)) - compared
+        if isinstance(node, ast.Name | ast.Attribute)
+        and getattr(node, "attr", getattr(node, "id", "")) in RELATIONS
+    }
+
+
+def test_a_module_that_names_its_neighbours_is_found():
+    source = (
+        "from a import ZERO_OUT\nif kind != ADD_REMOVE:\n    ledger = Ledger(1.0, 0.0, ZERO_OUT)"
+    )
+    assert stated_relations(source) == {"ZERO_OUT"}
+    assert stated_relations("x = Adjacency.REPLACE_ONE") == {"REPLACE_ONE"}
+
+
+def test_the_entry_alone_says_who_is_a_neighbour():
+    """A curator says for which relations its sensitivities are proved, and its case has tables."""
+    proofs = {"__init__.py", "curator.py", "audit.py"}
+    paths = [p for p in Path(methods.__file__).parent.rglob("*.py") if p.name not in proofs]
+    assert len(paths) > 50
+    assert {
+        str(path): found for path in paths if (found := stated_relations(path.read_text()))
+    } == {}

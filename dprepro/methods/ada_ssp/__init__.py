@@ -6,13 +6,15 @@ from dprepro.methods.entry import REPEATS_PRODUCTS, Guarantee, Made, private
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.privacy.units import Division
 
+ADJACENCY = ADD_REMOVE
+
 METHODS = [
     private(
         name="ada-ssp",
         title="AdaSSP",
         tasks=frozenset({"regression"}),
         guarantee=Guarantee.APPROXIMATE,
-        adjacency=ADD_REMOVE,
+        adjacency=ADJACENCY,
         assumes=("public: bounds, categories, target range",),
         reference="Wang 2018, Algorithm 2, with one release and the eigenvalue of the noisy X'X",
         cite=("wang2018",),

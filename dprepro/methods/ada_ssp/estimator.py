@@ -21,9 +21,9 @@ from dprepro.estimators.inputs import (
     resolve_domain_of,
 )
 from dprepro.estimators.targets import target_range
+from dprepro.methods.ada_ssp import ADJACENCY
 from dprepro.methods.ada_ssp.curator import TARGET_WEIGHT, Moments, MomentsCurator
 from dprepro.methods.bounded_norm_encoding import UNIT, UnitRows
-from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.runtime.arguments import DELTA, EPSILON, Integer, Number, OrNone
 
 FAILURE = 0.05
@@ -103,7 +103,7 @@ class AdaSSPRegressor(RegressorMixin, DPEstimator, FrameModel):
         self.domain_ = domain = resolve_domain_of(self, rows, "regression")
         target_range(domain)
         self.ledger_ = self._new_ledger(
-            ADD_REMOVE,
+            ADJACENCY,
             [
                 "names, types and number of features",
                 domain.is_public and "bounds, categories and target range",

@@ -8,6 +8,8 @@ from dprepro.privacy.guarantee_status import Noise
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.units import Division
 
+ADJACENCY = ZERO_OUT
+
 REPEATS_NETWORK = 1e-2
 """Rounding of another processor can lead thousands of steps elsewhere. Accuracies of other seeds
 differ by 9e-3 on Fashion-MNIST, relative; rounding is taken to do no more."""
@@ -35,7 +37,7 @@ METHODS = [
         title="DP-SGD network",
         tasks=_TASKS,
         guarantee=Guarantee.APPROXIMATE,
-        adjacency=ZERO_OUT,
+        adjacency=ADJACENCY,
         assumes=("public: bounds, labels, number of rows",),
         cite=("harder2020",),
         reference="Harder, Bauer, Park 2020, Figure 8, and TensorFlow Privacy's tutorial for MNIST",

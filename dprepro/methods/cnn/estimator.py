@@ -30,6 +30,7 @@ from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import DOMAIN, Parametrised, checked, fitting, plain
 from dprepro.estimators.sampled import SampledEstimator
 from dprepro.estimators.targets import classes_among
+from dprepro.methods.cnn import ADJACENCY
 from dprepro.methods.cnn.curator import (
     GradientQuery,
     ImageCurator,
@@ -267,4 +268,6 @@ class DPConvolutionalNetwork(ImageClassifier, SampledEstimator):
     def _plan(self, rows: int) -> Steps:
         """Set the figures and the ledger with its stated epsilon; return the steps."""
         steps = Steps.of(rows, self.batch_size, self.epochs, float(self.clip_norm), 1.0)
-        return replace(steps, noise_multiplier=self._calibrate_noise(steps.rate, steps.number))
+        return replace(
+            steps, noise_multiplier=self._calibrate_noise(ADJACENCY, steps.rate, steps.number)
+        )

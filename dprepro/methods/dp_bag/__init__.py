@@ -5,6 +5,8 @@ from __future__ import annotations
 from dprepro.methods.entry import REPEATS_SOLVER, Guarantee, Made, Method, private
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
+ADJACENCY = REPLACE_ONE
+
 
 def _method(name: str, title: str, guarantee: Guarantee, inputs: str, assumes: str) -> Method:
     return private(
@@ -13,7 +15,7 @@ def _method(name: str, title: str, guarantee: Guarantee, inputs: str, assumes: s
         title=title,
         tasks=frozenset({"binary"}),
         guarantee=guarantee,
-        adjacency=REPLACE_ONE,
+        adjacency=ADJACENCY,
         assumes=("public: bounds, categories, labels, number of rows", assumes),
         cite=("jordon2019",),
         reference="Jordon, Yoon, van der Schaar 2019, by the authors' code, every vote charged",

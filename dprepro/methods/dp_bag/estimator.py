@@ -19,6 +19,7 @@ from dprepro.estimators.inputs import (
     read_training_rows,
     resolve_domain_of,
 )
+from dprepro.methods.dp_bag import ADJACENCY
 from dprepro.methods.dp_bag.curator import (
     STUDENT_ROWS,
     BagCurator,
@@ -29,7 +30,6 @@ from dprepro.methods.dp_bag.curator import (
 )
 from dprepro.privacy.composition import affordable_votes
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.runtime.arguments import DELTA, EPSILON, MODERATE, Integer, OneOf, OrNone
 
 INPUTS = ("rows", "domain")
@@ -180,7 +180,7 @@ class DPBagClassifier(ClassifierMixin, DPEstimator, FrameModel):
 
     def _open_ledger(self, domain: Domain | None) -> Ledger:
         return self._new_ledger(
-            REPLACE_ONE,
+            ADJACENCY,
             ["number of rows", "labels", not _observed(domain) and "bounds and categories"],
             unpaid=[STUDENT_ROWS] if self.inputs == "rows" else [],
         )

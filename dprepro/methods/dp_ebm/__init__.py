@@ -18,6 +18,8 @@ from dprepro.methods.entry import (
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.units import Division
 
+ADJACENCY = ZERO_OUT
+
 _ESTIMATORS = (
     "dprepro.methods.dp_ebm.estimator:DPEBMClassifier",
     "dprepro.methods.dp_ebm.estimator:DPEBMRegressor",
@@ -25,7 +27,7 @@ _ESTIMATORS = (
 _DEFAULTS = {
     "composition": "gdp", "max_bins": 32, "learning_rate": 0.01, "n_epochs": 300, "max_leaves": 3,
     "binning_share": 0.1, "empty_first_bin": False, "sensitivity": "published",
-    "adjacency": ZERO_OUT.value, "monotone": None,
+    "adjacency": ADJACENCY.value, "monotone": None,
 }  # fmt: skip
 
 
@@ -40,7 +42,7 @@ def _private(
         title=title,
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.APPROXIMATE,
-        adjacency=ZERO_OUT,
+        adjacency=ADJACENCY,
         assumes=("public: bounds, categories, target range or labels, number of rows", *assumes),
         cite=("nori2021",),
         reference=reference,

@@ -29,6 +29,7 @@ from dprepro.estimators.inputs import (
     read_training_rows,
     resolve_domain_of,
 )
+from dprepro.methods.dp_ebm import ADJACENCY
 from dprepro.methods.dp_ebm.binning import cell_edges, merge_cells
 from dprepro.methods.dp_ebm.curator import NUMBER_OF_ROWS, DPEBMCurator
 from dprepro.methods.dp_ebm.cuts import random_cuts
@@ -37,12 +38,7 @@ from dprepro.methods.dp_ebm.queries import CellCounts, FitSettings, LeafSums, Me
 from dprepro.privacy.composition import TWO_PHASE_COMPOSITIONS, calibrate_two_phases
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
-from dprepro.privacy.sensitivity import (
-    ADD_REMOVE,
-    ZERO_OUT,
-    Adjacency,
-    histogram_sensitivity,
-)
+from dprepro.privacy.sensitivity import ADD_REMOVE, Adjacency, histogram_sensitivity
 from dprepro.rows.partition import MAX_BINS
 from dprepro.runtime.arguments import DELTA, EPSILON, INSIDE, SHARE, Integer, OneOf, OrNone, flag
 from dprepro.runtime.threads import Threads
@@ -79,7 +75,7 @@ class _DPEBM(DPEstimator, AdditiveModel):
     binning_share: float = 0.1
     empty_first_bin: bool = False
     sensitivity: str = "published"
-    adjacency: str = ZERO_OUT.value
+    adjacency: str = ADJACENCY.value
     monotone: Mapping[str, str] | None = None
     domain: Domain | None = None
     n_jobs: int | None = None

@@ -6,6 +6,8 @@ from dprepro.methods.entry import Guarantee, Made, private
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.privacy.units import Division
 
+ADJACENCY = ADD_REMOVE
+
 METHODS = [
     private(
         name="dp-ebm-plus",
@@ -13,7 +15,7 @@ METHODS = [
         title="DPEBM+",
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.APPROXIMATE,
-        adjacency=ADD_REMOVE,
+        adjacency=ADJACENCY,
         assumes=(
             "public: bounds, categories, target range or labels; an observed domain is refused",
         ),

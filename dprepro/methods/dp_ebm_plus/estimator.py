@@ -26,6 +26,7 @@ from dprepro.estimators.inputs import (
     resolve_domain_of,
 )
 from dprepro.estimators.targets import target_range
+from dprepro.methods.dp_ebm_plus import ADJACENCY
 from dprepro.methods.dp_ebm_plus.algorithm import learn
 from dprepro.methods.dp_ebm_plus.curator import PlusCurator
 from dprepro.methods.dp_ebm_plus.function import Function
@@ -43,7 +44,6 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private import Private
-from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.rows.partition import MAX_BINS
 from dprepro.runtime.arguments import DELTA, EPSILON, Integer, OrNone, flag
 from dprepro.runtime.threads import Threads
@@ -106,7 +106,7 @@ class _DPEBMPlus(DPEstimator, AdditiveModel):
 
     def _open_ledger(self, domain: Domain) -> Ledger:
         return self._new_ledger(
-            ADD_REMOVE,
+            ADJACENCY,
             [
                 "names, types and number of features",
                 domain.is_public and "bounds, categories and target range or labels",

@@ -8,6 +8,8 @@ from dprepro.estimators.contract import Estimator
 from dprepro.methods.entry import Build, Guarantee, Made, Method, Setting, private
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT, Adjacency
 
+ADJACENCY, SOUND_ADJACENCY = ZERO_OUT, ADD_REMOVE
+
 _ESTIMATORS = (
     "dprepro.methods.dpboost.estimator:DPBoostClassifier",
     "dprepro.methods.dpboost.estimator:DPBoostRegressor",
@@ -44,7 +46,7 @@ def _build_of_code(encoding: str) -> Build:
 
 def _method(
     name: str, title: str, reference: str, build: Build, *, version: int = 1,
-    guarantee: Guarantee = Guarantee.NONE, adjacency: Adjacency = ZERO_OUT,
+    guarantee: Guarantee = Guarantee.NONE, adjacency: Adjacency = ADJACENCY,
     observed: str = "bin edges, mean of the target", **more: Any,
 ) -> Method:  # fmt: skip
     return private(
@@ -95,7 +97,7 @@ METHODS = [
         Made(*_ESTIMATORS, variant="sound"),
         version=2,
         guarantee=Guarantee.PURE,
-        adjacency=ADD_REMOVE,
+        adjacency=SOUND_ADJACENCY,
     ),
     _of_code("dpboost-2021", "DPBoost (2021)", "categories as codes", "frame"),
     _of_code("dpboost-2021-indicators", "DPBoost (2021, one-hot)", "one-hot", "indicators"),

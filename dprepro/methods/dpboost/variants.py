@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from dprepro.data.domain import TaskKind
+from dprepro.methods.dpboost import ADJACENCY, SOUND_ADJACENCY
 from dprepro.methods.dpboost.sensitivity import GAIN, MAX_ROWS, first_gain
 from dprepro.methods.dpboost.subsets import FixedSizes, IndependentRows, Subsets
-from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT, Adjacency
+from dprepro.privacy.sensitivity import Adjacency
 from dprepro.runtime.arguments import OneOf, flag, texts
 
 BIN_EDGES = "bin edges of all features"
@@ -102,7 +103,7 @@ class Variant:
 
 
 AS_PUBLISHED = Variant(
-    adjacency=ZERO_OUT,
+    adjacency=ADJACENCY,
     # The code halves the budget of the splits twice.
     split_share=1 / 4,
     complete=False,
@@ -121,7 +122,7 @@ AS_PUBLISHED = Variant(
 )
 
 SOUND = Variant(
-    adjacency=ADD_REMOVE,
+    adjacency=SOUND_ADJACENCY,
     split_share=1 / 2,
     complete=True,
     max_leaves=0,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dprepro.methods.entry import Guarantee, Made, not_private, private
 from dprepro.privacy.sensitivity import ZERO_OUT
 
+ADJACENCY = ZERO_OUT
+
 METHODS = [
     private(
         name="dp-random-forest",
@@ -12,7 +14,7 @@ METHODS = [
         title="DP random forest",
         tasks=frozenset({"binary", "multiclass"}),
         guarantee=Guarantee.PURE,
-        adjacency=ZERO_OUT,
+        adjacency=ADJACENCY,
         assumes=("public: bounds, categories, labels, number and order of rows",),
         cite=("fletcher2017", "holohan2019"),
         reference=(

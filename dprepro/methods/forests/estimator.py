@@ -12,8 +12,8 @@ from dprepro.data.domain import Domain
 from dprepro.data.encode import one_hot_bounds
 from dprepro.estimators.base import DPEstimator
 from dprepro.estimators.inputs import DOMAIN, SEED_OF_NUMPY, fitting, wrap_training_arrays
+from dprepro.methods.forests import ADJACENCY
 from dprepro.methods.forests.curator import ForestCurator, LeafLabels, UnlabelledTree
-from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.runtime.arguments import EPSILON, Integer
 
 
@@ -76,7 +76,7 @@ class DPRandomForest(DPEstimator, DiffprivlibForest):
         self.bounds = one_hot_bounds(self.domain)
         self.classes = np.arange(len(self.domain.target))
         ledger = self._new_ledger(
-            ZERO_OUT, ["number and order of rows", "labels", "bounds and categories"]
+            ADJACENCY, ["number and order of rows", "labels", "bounds and categories"]
         )
         curator = ForestCurator(
             wrap_training_arrays(X, y, codes=True), ledger, self.random_state, self.domain.observed

@@ -6,13 +6,15 @@ from dprepro.methods.entry import Guarantee, Made, private
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.privacy.units import Division
 
+ADJACENCY = ADD_REMOVE
+
 METHODS = [
     private(
         name="dp-gd-logistic",
         title="DP gradient descent (logistic)",
         tasks=frozenset({"binary"}),
         guarantee=Guarantee.APPROXIMATE,
-        adjacency=ADD_REMOVE,
+        adjacency=ADJACENCY,
         assumes=("public: bounds, categories, labels",),
         reference="Song, Chaudhuri, Sarwate 2013, on all rows, under Gaussian privacy",
         cite=("song2013",),

@@ -19,6 +19,7 @@ from dprepro.estimators.inputs import (
     resolve_domain_of,
 )
 from dprepro.methods.bounded_norm_encoding import UnitRows
+from dprepro.methods.gradient_descent import ADJACENCY
 from dprepro.methods.gradient_descent.curator import (
     LARGEST_WEIGHT,
     WEIGHT_UNIT,
@@ -30,7 +31,6 @@ from dprepro.methods.gradient_descent.curator import (
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import gdp_part
 from dprepro.privacy.gdp import mu_of
-from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.runtime.arguments import DELTA, EPSILON, Integer, Number, OrNone
 
 COUNT_SHARE = 0.01
@@ -108,7 +108,7 @@ class DPGradientDescentClassifier(BinaryModel, DPEstimator):
         rows = read_training_rows(self, X, y, self.domain, "binary")
         self.domain_ = domain = resolve_domain_of(self, rows, "binary")
         self.ledger_ = self._new_ledger(
-            ADD_REMOVE,
+            ADJACENCY,
             [
                 "names, types and number of features",
                 domain.is_public and "bounds, categories and labels",

@@ -8,6 +8,8 @@ from typing import Any
 from dprepro.methods.entry import Build, Guarantee, Made, Method, not_private, private
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
+ADJACENCY = REPLACE_ONE
+
 _PUBLIC = (
     "public: bounds, categories, labels, number of rows",
     "parameters are taken as public: tuning them on the same rows is not covered by epsilon",
@@ -47,7 +49,7 @@ def _method(
         **shared,
         version=2,
         guarantee=guarantee,
-        adjacency=REPLACE_ONE,
+        adjacency=ADJACENCY,
         assumes=_PUBLIC if guarantee is not Guarantee.NONE else _NOISE,
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dprepro.estimators.targets import read_labels
+from dprepro.methods.lazybb import ADJACENCY
 from dprepro.methods.lazybb.calibration import Rates
 from dprepro.methods.lazybb.hypotheses import LeafWeights, Rule, Tree, errors
 from dprepro.methods.lazybb.queries import (
@@ -295,7 +296,7 @@ class ExactCurator(LazyBBCurator):
     def __init__(
         self, private: Private[BooleanRows], weighing: Weighing, *, diagnostics: bool
     ) -> None:
-        nothing = Ledger(math.inf, 0.0, REPLACE_ONE)
+        nothing = Ledger(math.inf, 0.0, ADJACENCY)
         super().__init__(private, weighing, nothing, None, (), diagnostics=diagnostics)
 
     def enter(self, rates: Rates) -> None:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from dprepro.data.domain import Domain
 from dprepro.estimators.base import DPEstimator
 from dprepro.estimators.inputs import DOMAIN, SEED, fitting, plain
+from dprepro.methods.lazybb import ADJACENCY
 from dprepro.methods.lazybb.calibration import (
     CALIBRATIONS,
     ZETA_TWICE,
@@ -36,7 +37,6 @@ from dprepro.methods.lazybb.queries import Literals, read_literals
 from dprepro.methods.lazybb.weights import MARGINS, Weighing
 from dprepro.privacy.composition import ROUND_COMPOSITIONS, check_composition
 from dprepro.privacy.private import Private
-from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.runtime.arguments import INSIDE, SHARE, Both, Integer, Number, OneOf, OrNone, flag
 
 BASES = ("1r", "topdown")
@@ -187,7 +187,7 @@ class LazyBBClassifier(ClassifierMixin, DPEstimator):
         if not is_private(self.epsilon):
             return ExactCurator(private, weighing, diagnostics=self.diagnostics)
         self.ledger_ = self._new_ledger(
-            REPLACE_ONE,
+            ADJACENCY,
             [
                 "number of rows",
                 "labels",

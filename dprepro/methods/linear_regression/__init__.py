@@ -6,6 +6,8 @@ from dprepro.data.domain import TaskKind
 from dprepro.methods.entry import REPEATS_PRODUCTS, Guarantee, Made, not_private, private
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
+ADJACENCY = REPLACE_ONE
+
 _REGRESSION: frozenset[TaskKind] = frozenset({"regression"})
 _OURS = "dprepro.methods.linear_regression.estimator:"
 
@@ -16,7 +18,7 @@ METHODS = [
         title="DP linear regression (fair)",
         tasks=_REGRESSION,
         guarantee=Guarantee.PURE,
-        adjacency=REPLACE_ONE,
+        adjacency=ADJACENCY,
         assumes=("public: bounds, categories, target range, number of rows",),
         cite=("zhang2012", "holohan2019"),
         reference=(

@@ -23,9 +23,9 @@ from dprepro.estimators.inputs import (
     fitting,
     read_training_arrays,
 )
+from dprepro.methods.linear_regression import ADJACENCY
 from dprepro.methods.linear_regression.curator import LinearCurator, Products
 from dprepro.methods.linear_regression.products import scaled, trim_and_solve
-from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.runtime.arguments import EPSILON
 
 
@@ -131,7 +131,7 @@ class DPLinearRegression(_BoundedLinearRegression, DPEstimator):
         rows = read_training_arrays(self, X, y)
         bounds = self._bounds()
         self.ledger_ = self._new_ledger(
-            REPLACE_ONE,
+            ADJACENCY,
             ["number of rows", "bounds of every column and of the target", "categories"],
         )  # fmt: skip
         curator = LinearCurator(rows, bounds, self.ledger_, self.random_state, self._observed)

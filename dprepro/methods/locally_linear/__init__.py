@@ -12,6 +12,8 @@ from dprepro.privacy.guarantee_status import Noise
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.units import Division
 
+ADJACENCY = ZERO_OUT
+
 _PAPER = "Harder, Bauer, Park 2020"
 _TASKS: frozenset[TaskKind] = frozenset({"binary", "multiclass"})
 _MAPS = {
@@ -28,7 +30,7 @@ _NETWORK = {
 
 
 def _build_network(setting: Setting, **params: Any) -> Estimator:
-    from dprepro.methods.locally_linear.maps import Network
+    from dprepro.methods.locally_linear.network import Network
 
     settings: dict[str, Any] = {**_NETWORK, **params}
     settings["hidden_layer_sizes"] = tuple(settings["hidden_layer_sizes"])
@@ -41,7 +43,7 @@ METHODS = [
         title="DP-LLM",
         tasks=_TASKS,
         guarantee=Guarantee.APPROXIMATE,
-        adjacency=ZERO_OUT,
+        adjacency=ADJACENCY,
         assumes=(
             "public: bounds, categories, labels, number of rows",
             'with sampling="shuffle", as in the authors\' code: no guarantee',

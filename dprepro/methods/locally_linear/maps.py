@@ -11,21 +11,14 @@ h_m = (R_m x, 1), or (x, 1) without projections, and z_mk = <theta_mk, h_m>:
 
 so that the squared norm of a row's gradient is sum_m |h_m|^2 sum_k d_mk^2: gradients of single rows
 are never formed.
-
-The fully connected network that stands beside locally linear maps.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
-from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.neural_network import MLPClassifier
 
-from dprepro.estimators.inputs import check_rows
 from dprepro.runtime.kernels import kernel
 
 _ROWS = 8192
@@ -272,14 +265,3 @@ def _softmax(f: np.ndarray, p: np.ndarray) -> None:
         total += p[k]
     for k in range(f.size):
         p[k] /= total
-
-
-class Network(MLPClassifier):
-    """scikit-learn's fully connected network; that it stops after its epochs is the point."""
-
-    def fit(self, X: Any, y: Any) -> Network:
-        """Fit without warning of slow convergence."""
-        check_rows(X, y)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return super().fit(X, y)

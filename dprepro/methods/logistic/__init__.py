@@ -14,6 +14,8 @@ from dprepro.methods.entry import (
 from dprepro.privacy.guarantee_status import Noise
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
+ADJACENCY = REPLACE_ONE
+
 _CLASSIFICATION: frozenset[TaskKind] = frozenset({"binary"})
 _REFERENCE = "Chaudhuri, Monteleoni, Sarwate 2011, as in diffprivlib 0.6.6"
 _OURS = "dprepro.methods.logistic.estimator:"
@@ -25,7 +27,7 @@ METHODS = [
         title="DP logistic regression (as published)",
         tasks=_CLASSIFICATION,
         guarantee=Guarantee.NONE,
-        adjacency=REPLACE_ONE,
+        adjacency=ADJACENCY,
         assumes=(
             "not covered by epsilon: the largest row norm",
             "one-hot categories, numeric features not scaled, library defaults: no guarantee",
@@ -43,7 +45,7 @@ METHODS = [
         title="DP logistic regression (fair)",
         tasks=_CLASSIFICATION,
         guarantee=Guarantee.PURE,
-        adjacency=REPLACE_ONE,
+        adjacency=ADJACENCY,
         assumes=("public: bounds, categories, labels, number of rows",),
         cite=("chaudhuri2011", "holohan2019"),
         reference=_REFERENCE + ", on rows scaled to norm 1 by public bounds",

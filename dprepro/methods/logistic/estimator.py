@@ -21,8 +21,8 @@ from dprepro.estimators.inputs import (
     fitting,
     wrap_training_arrays,
 )
+from dprepro.methods.logistic import ADJACENCY
 from dprepro.methods.logistic.curator import LARGEST_NORM, Coefficients, LogisticCurator
-from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.runtime.arguments import EPSILON, MODERATE, POSITIVE, Integer, OrNone, flag
 
 
@@ -72,7 +72,7 @@ class DPLogisticRegression(DPEstimator, DiffprivlibLogisticRegression):
         """Fit to X, float64 (n, columns), and binary y (n,)."""
         self.accountant.check(self.epsilon, 0)
         ledger = self._new_ledger(
-            REPLACE_ONE, ["number of rows", "labels", "bound on the row norm"],
+            ADJACENCY, ["number of rows", "labels", "bound on the row norm"],
             unpaid=[LARGEST_NORM] if self.data_norm is None else [],
         )  # fmt: skip
         rows = wrap_training_arrays(X, y)

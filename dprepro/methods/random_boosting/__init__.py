@@ -6,13 +6,15 @@ from dprepro.methods.entry import Guarantee, Made, private
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.privacy.units import Division
 
+ADJACENCY = ADD_REMOVE
+
 METHODS = [
     private(
         name="dp-random-boosting",
         title="DP boosting with random trees",
         tasks=frozenset({"binary"}),
         guarantee=Guarantee.APPROXIMATE,
-        adjacency=ADD_REMOVE,
+        adjacency=ADJACENCY,
         assumes=(
             "bounds, categories and labels are public",
             'not covered by epsilon if asked for: quantiles (candidates="quantile"), ranks '

@@ -16,6 +16,7 @@ import numpy as np
 from dprepro.data.domain import Domain
 from dprepro.estimators.base import BinaryModel, DPEstimator
 from dprepro.estimators.inputs import DOMAIN, SEED, fitting, read_training_rows, resolve_domain_of
+from dprepro.methods.random_boosting import ADJACENCY
 from dprepro.methods.random_boosting.candidates import (
     CANDIDATES,
     COMPOSITIONS,
@@ -39,7 +40,6 @@ from dprepro.methods.random_boosting.curator import (
     delta_of_rows,
 )
 from dprepro.methods.random_boosting.trees import Tree, draw_tree, sum_of_steps
-from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.runtime.arguments import DELTA, EPSILON, SHARE, Integer, Number, OneOf, OrNone, flag
 
 
@@ -289,7 +289,7 @@ class DPRandomBoostingClassifier(BinaryModel, DPEstimator):
         rows = read_training_rows(self, X, y, self.domain, "binary")
         self.domain_ = domain = resolve_domain_of(self, rows, "binary")
         ledger = self._new_ledger(
-            ADD_REMOVE, [domain.is_public and "bounds and categories", "labels"]
+            ADJACENCY, [domain.is_public and "bounds and categories", "labels"]
         )
         plan = self._plan(len(domain.features))
         if plan.size.unpaid:

@@ -6,6 +6,8 @@ from dprepro.methods.entry import Guarantee, Made, Method, private
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.units import Division
 
+ADJACENCY = ZERO_OUT
+
 _ESTIMATORS = (
     "dprepro.methods.s_bdt.estimator:SBDTClassifier",
     "dprepro.methods.s_bdt.estimator:SBDTRegressor",
@@ -27,7 +29,7 @@ def _method(
         title=title,
         tasks=frozenset({"binary", "regression"}),
         guarantee=guarantee,
-        adjacency=ZERO_OUT,
+        adjacency=ADJACENCY,
         assumes=assumes,
         reference="Peinemann, Kirschte, Stock, Cotrini, Mohammadi 2024, one feature a tree",
         cite=("peinemann2024",),

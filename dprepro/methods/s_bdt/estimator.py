@@ -22,6 +22,7 @@ from dprepro.estimators.inputs import (
     read_training_rows,
     resolve_domain_of,
 )
+from dprepro.methods.s_bdt import ADJACENCY
 from dprepro.methods.s_bdt.curator import (
     SETTINGS,
     LeafSums,
@@ -37,7 +38,6 @@ from dprepro.privacy.accountant import renyi_multiplier
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.private import Private
-from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.subsampling import sampled_sigma
 from dprepro.runtime.arguments import (
     DELTA,
@@ -99,7 +99,7 @@ class _SBDT(DPEstimator, FrameModel):
         ]
         chosen = self.as_published or self.settings_read_rows
         ledger = self._new_ledger(
-            ZERO_OUT,
+            ADJACENCY,
             [
                 "number of rows",
                 not self.domain_.observed and "bounds, categories, and labels or range",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dprepro.methods.entry import Guarantee, Made, private
 from dprepro.privacy.sensitivity import ZERO_OUT
 
+ADJACENCY = ZERO_OUT
+
 METHODS = [
     private(
         name="toy-dp-ebm",
@@ -12,7 +14,7 @@ METHODS = [
         title="Toy DP-EBM (no guarantee)",
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.NONE,
-        adjacency=ZERO_OUT,
+        adjacency=ADJACENCY,
         assumes=(
             "not covered by epsilon: quantiles of the numeric features, which are the bin edges; "
             "categories that occur; "

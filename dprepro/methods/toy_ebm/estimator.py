@@ -12,6 +12,7 @@ from sklearn.base import RegressorMixin
 
 from dprepro.estimators.base import BinaryModel, DPEstimator, FrameModel
 from dprepro.estimators.inputs import SEED, Rows, fitting, read_training_rows
+from dprepro.methods.toy_ebm import ADJACENCY
 from dprepro.methods.toy_ebm.curator import (
     GAPS,
     UNBOUNDED,
@@ -22,7 +23,6 @@ from dprepro.methods.toy_ebm.curator import (
     ToyCurator,
 )
 from dprepro.privacy.private import Private
-from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.runtime.arguments import DELTA, EPSILON, SHARE, Integer, flag
 
 
@@ -46,7 +46,7 @@ class _ToyDPEBM(DPEstimator, FrameModel):
 
     def _train(self, rows: Private[Rows]) -> None:
         """Boost on the residuals, feature after feature."""
-        self.ledger_ = self._new_ledger(ZERO_OUT, unpaid=UNPAID, gaps=GAPS)
+        self.ledger_ = self._new_ledger(ADJACENCY, unpaid=UNPAID, gaps=GAPS)
         curator = ToyCurator(rows, self.max_bins, self.n_epochs, self.ledger_, self.random_state)
         self.bins_ = curator.bins()
         self.shapes_: list[np.ndarray] = [np.zeros(bins.count) for bins in self.bins_]

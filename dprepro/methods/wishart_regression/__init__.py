@@ -6,6 +6,8 @@ from dprepro.methods.entry import REPEATS_PRODUCTS, Guarantee, Made, private
 from dprepro.privacy.guarantee_status import Noise
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
+ADJACENCY = REPLACE_ONE
+
 METHODS = [
     private(
         name="dp-linear",
@@ -13,7 +15,7 @@ METHODS = [
         title="DP linear regression (as published)",
         tasks=frozenset({"regression"}),
         guarantee=Guarantee.NONE,
-        adjacency=REPLACE_ONE,
+        adjacency=ADJACENCY,
         assumes=(
             "not covered by epsilon: bounds of all columns and of the target, largest row norm",
             "Wishart noise is not private, and its library withdrew it: no guarantee",

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from dprepro.data.domain import Domain
 from dprepro.estimators.base import DPEstimator
 from dprepro.estimators.inputs import DOMAIN, SEED, checked, fitting, read_training_arrays
+from dprepro.methods.wishart_regression import ADJACENCY
 from dprepro.methods.wishart_regression.curator import (
     GAPS,
     TARGET_LEFT_OUT,
@@ -22,7 +23,6 @@ from dprepro.methods.wishart_regression.curator import (
     SecondMoments,
     WishartCurator,
 )
-from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.runtime.arguments import EPSILON, OrNone
 
 
@@ -69,7 +69,7 @@ class WishartLinearRegression(RegressorMixin, DPEstimator):
             If epsilon is not positive and finite, or X or y is not finite.
         """
         rows = read_training_arrays(self, X, y)
-        self.ledger_ = self._new_ledger(REPLACE_ONE, ["number of rows"], unpaid=UNPAID, gaps=GAPS)
+        self.ledger_ = self._new_ledger(ADJACENCY, ["number of rows"], unpaid=UNPAID, gaps=GAPS)
         curator = WishartCurator(rows, self.ledger_, self.random_state, self._observed)
         means = curator.means(ColumnMeans(1.0, 1.0)).value
         curator.tell(Centre(means))

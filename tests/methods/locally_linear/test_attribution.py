@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.neural_network import MLPClassifier
 
-from dprepro.methods.locally_linear.explain import (
+from dprepro.methods.locally_linear.network import (
     input_gradients,
     integrated_gradients,
     smoothed_gradients,

@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dprepro.methods.locally_linear.estimator import Adam, exact_mean, released_mean, train
+from dprepro.methods.locally_linear.estimator import exact_mean, released_mean
 from dprepro.methods.locally_linear.gradients import ExactGradients
+from dprepro.methods.locally_linear.training import Adam, train
 from dprepro.privacy.curator_base import listening
 from tests.methods.locally_linear.lab import PARAMS, ROWS, curator, rows, theta
 
