@@ -25,6 +25,9 @@ TOO_FAR = "further apart than a number can say, 1.8e308: choose narrower ones"
 TaskKind = Literal["binary", "multiclass", "regression"]
 _SPELLINGS = {True: ("true", "t", "yes", "y"), False: ("false", "f", "no", "n")}
 
+BINS = 10
+"""Intervals of equal width of a numeric feature's bounds, where columns are to be Boolean."""
+
 
 @dataclass(frozen=True)
 class NumericFeature:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dprepro.data.domain import (
+    BINS,
     CategoricalFeature,
     Domain,
     NumericFeature,
@@ -23,9 +24,6 @@ from dprepro.data.domain import (
 
 if TYPE_CHECKING:
     import pandas as pd
-
-BINS = 10
-"""Number of intervals of equal width that the bounds of a numeric feature are divided into."""
 
 
 class BooleanEncoder:

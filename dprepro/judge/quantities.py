@@ -134,7 +134,7 @@ def positive_percent(dataset: str) -> float:
 
 def boolean_columns(dataset: str) -> float:
     """Return the number of Boolean columns that the public domain of a card gives."""
-    from dprepro.data.encode import BINS
+    from dprepro.data.domain import BINS
 
     features = builtin_card(dataset).features
     if features is None:
@@ -194,7 +194,7 @@ def renyi_epsilon_of_trees(
     The settings are those of a config at `epsilon`. A row's part has the norm 1 in units of which
     all noise has the standard deviation sigma / sqrt 2. The share of the first score is added.
     """
-    from dprepro.privacy.accountant import renyi_epsilon
+    from dprepro.privacy.subsampling import renyi_epsilon
 
     params = found_params(config, method, epsilon)
     trees = renyi_epsilon(sigma / math.sqrt(2), params["sampling"], params["n_trees"], delta)

@@ -115,9 +115,9 @@ def values(config, label, epsilon):
 
 def test_the_committed_results_read_no_more_than_they_need(monkeypatch):
     read = []
-    whole = results_module.JournalTable
+    whole = results_module.HeldJournal
     monkeypatch.setattr(
-        results_module, "JournalTable", lambda path: read.append(path.stem) or whole(path)
+        results_module, "HeldJournal", lambda name, *more: read.append(name) or whole(name, *more)
     )
     arguments = ("dp-ebm-plus", "dp-ebm-gdp", "--results", COMMITTED)
     found = json.loads(printed(*arguments, "--format", "json"))

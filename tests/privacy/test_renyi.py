@@ -8,9 +8,8 @@ from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 from dp_accounting.rdp import RdpAccountant
 
 from dprepro.papers.cells import FOLDER
-from dprepro.privacy.accountant import LARGEST_ORDER, renyi_epsilon, renyi_multiplier
 from dprepro.privacy.gdp import epsilon_of
-from dprepro.privacy.subsampling import pld_epsilon
+from dprepro.privacy.subsampling import LARGEST_ORDER, pld_epsilon, renyi_epsilon, renyi_multiplier
 
 DELTA = 5e-8
 

@@ -34,11 +34,10 @@ from dprepro.methods.s_bdt.curator import (
 )
 from dprepro.methods.s_bdt.losses import UNIT, LogLoss, Loss, SquaredLoss
 from dprepro.methods.s_bdt.trees import Cells, draw_tree
-from dprepro.privacy.accountant import renyi_multiplier
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.private import Private
-from dprepro.privacy.subsampling import sampled_sigma
+from dprepro.privacy.subsampling import renyi_multiplier, sampled_sigma
 from dprepro.runtime.arguments import (
     DELTA,
     EPSILON,

@@ -12,7 +12,7 @@ from dprepro.methods.registry import get
 from dprepro.methods.s_bdt.curator import HALVED, SETTINGS
 from dprepro.methods.s_bdt.estimator import SBDTClassifier, SBDTRegressor
 from dprepro.methods.s_bdt.losses import UNIT
-from dprepro.privacy.accountant import renyi_multiplier
+from dprepro.privacy.subsampling import renyi_multiplier
 
 FEATURES = (NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b")))
 LABELS = Domain(FEATURES, ("0", "1"))
