@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -32,11 +31,9 @@ class PublishedCell:
         Privacy level; ``inf`` if the method is not private.
     metric
         A key of `dprepro.results.metrics.METRICS` ("auc", "rmse", ...).
-    mean, std
-        As printed; `std` is None if none was printed.
     decimals, std_decimals
-        Digits of `mean` and of `std` after the point, trailing zeros included: each number has its
-        own. A printed "87 %" is stored as 0.87 and has two.
+        Digits of `mean` and of `std` after the point as printed, trailing zeros included. A printed
+        "87 %" is stored as 0.87 and has two.
     """
 
     paper: str
@@ -115,7 +112,11 @@ def _read(path: Path) -> tuple[PublishedCell, ...]:
                 f"{path}: the header is {reader.fieldnames}; it must be {','.join(HEADER)}"
             )
         cells = [_cell(row, f"{path}:{reader.line_num}") for row in reader]
-    _refuse_repeats(cells, path)
+    seen = set()
+    for cell in cells:
+        if cell.key in seen:
+            raise DpreproError(f"{path}: printed twice: {cell} ({cell.metric}); keep one row")
+        seen.add(cell.key)
     return tuple(cells)
 
 
@@ -148,11 +149,3 @@ def _number(text: str | None, field: str, where: str) -> float:
 def _decimals(text: str | None) -> int:
     """Return the digits after the point, trailing zeros included ("0.880" -> 3, "47" -> 0)."""
     return len((text or "").partition(".")[2])
-
-
-def _refuse_repeats(cells: Iterable[PublishedCell], path: Path) -> None:
-    seen = set()
-    for cell in cells:
-        if cell.key in seen:
-            raise DpreproError(f"{path}: printed twice: {cell} ({cell.metric}); keep one row")
-        seen.add(cell.key)

@@ -20,9 +20,8 @@ class Protocol(Strict):
     """How the printed means were obtained; only results of the same protocol are compared.
 
     `evaluation`, `splits` and `folds` are those of a config; `test_share` is only for random
-    splits. If the printed number of splits takes too long, `judged_on` says how many are judged.
-    `other_rows` says that the printed means are of other rows than ours, drawn from the same
-    population.
+    splits. `judged_on` says how many splits are judged if the printed number takes too long, and
+    `other_rows` that the printed means are of other rows of the same population.
     """
 
     splits: int = Field(ge=1)
@@ -76,11 +75,10 @@ class Column(Strict):
 class TableLayout(Strict):
     """One printed table. `datasets` maps card names to printed names, in printed order.
 
-    `also` names further metrics that it prints; each is shown as a separate table. `protocol`
-    replaces that of the document, and `protocols` replaces both for single datasets. `multiples`
-    names metrics that are another one times a constant of the row, so that their standard
-    deviation is printed with the other. `notes` say what a reader of the table must know, above
-    all slips of the original.
+    `also` names further metrics, each shown as a separate table. `multiples` names metrics that are
+    another one times a constant of the row, whose standard deviation is printed with the other.
+    `protocol` replaces that of the document, and `protocols` both for single datasets. `notes` say
+    what a reader of the table must know, above all slips of the original.
     """
 
     title: str
@@ -197,7 +195,8 @@ class Document(Strict):
         """What a reader must know about tables and pictures, and what is not checked."""
         found = self.notes_on(self.cells())
         for number, picture in self.pictures.items():
-            reason = self._why_no_data(picture.dataset)
+            of_data = (e.reason for e in self.impossible if picture.dataset in (e.datasets or ()))
+            reason = next(of_data, None)
             verdict = f"impossible: {reason}. For other data, it" if reason else "it"
             found.append(
                 f"{self.paper}, Figure {number} ({picture.shows}): {verdict} is drawn by "
@@ -220,11 +219,6 @@ class Document(Strict):
             for entry in self.one_draw
             if any(map(entry.matches, own))
         ]
-
-    def _why_no_data(self, dataset: str) -> str | None:
-        """Return the reason why a dataset cannot be run, or None."""
-        of_data = [entry for entry in self.impossible if dataset in (entry.datasets or ())]
-        return of_data[0].reason if of_data else None
 
     def cells(self) -> list[PublishedCell]:
         """Return the printed cells of the tables and datasets laid out here."""
@@ -265,10 +259,7 @@ class Document(Strict):
         return {(c.table, c.dataset, c.method, c.epsilon, c.metric): c for c in self.cells()}
 
     def choice_of(self, cell: PublishedCell) -> Choice | None:
-        """Return how the settings of a cell's column were chosen by looking at printed numbers.
-
-        None where they were not.
-        """
+        """Return how a column's settings were chosen by printed numbers, or None."""
         return next((choice for choice in self.chosen if choice.matches(cell)), None)
 
     def is_one_draw(self, cell: PublishedCell) -> bool:

@@ -26,14 +26,8 @@ class Hypothesis(Strict):
 class Question(Strict):
     """What is not stated about a printed column, the hypotheses tried, and the finding.
 
-    Attributes
-    ----------
-    method
-        The label of the printed column.
-    finding
-        Whether a hypothesis was identified, all were refuted, or it stays unknown.
-    says
-        The finding in words.
+    `method` is the label of the column; `says` is the finding in words: whether a hypothesis was
+    identified, all were refuted, or it stays unknown.
     """
 
     paper: str
@@ -47,19 +41,16 @@ class Question(Strict):
 
     @model_validator(mode="after")
     def _each_once(self) -> Question:
-        seen = set()
-        for hypothesis in self.tried:
-            key = (hypothesis.label, hypothesis.dataset)
-            if key in seen:
-                raise ValueError(f"{hypothesis.label!r} is tried twice; keep one entry")
-            seen.add(key)
+        keys = [(hypothesis.label, hypothesis.dataset) for hypothesis in self.tried]
+        for label, dataset in keys:
+            if keys.count((label, dataset)) > 1:
+                raise ValueError(f"{label!r} is tried twice; keep one entry")
         return self
 
     def asks_about(self, paper: str, table: str, dataset: str, method: str) -> bool:
         """Whether this is a question about a printed column."""
-        return (paper, table, method) == (self.paper, self.table, self.method) and (
-            dataset in self.datasets
-        )
+        own = (self.paper, self.table, self.method)
+        return (paper, table, method) == own and dataset in self.datasets
 
 
 class Columns(Strict):
@@ -77,13 +68,9 @@ class Columns(Strict):
 class HeldOut(Strict):
     """Which printed cells choose a setting of a column, and which others judge it, once.
 
-    Attributes
-    ----------
-    judged_on
-        Where the chosen setting is judged. Without it, each dataset of `chosen_on` is left out in
-        turn: the setting is chosen on the others, and judged on it.
-    ignored
-        By dataset, parts of the labels of settings that say nothing of it.
+    Without `judged_on`, each dataset of `chosen_on` is left out in turn: the setting is chosen on
+    the others, and judged on it. `ignored` are, by dataset, parts of the labels of settings that
+    say nothing of it.
     """
 
     paper: str

@@ -36,15 +36,12 @@ class Selector(Strict):
 
     def matches(self, cell: PublishedCell) -> bool:
         """Whether `cell` is among the selected ones."""
-        return all(
-            wanted is None or value in wanted
-            for wanted, value in (
-                (self.tables, cell.table),
-                (self.datasets, cell.dataset),
-                (self.methods, cell.method),
-                (self.epsilons, cell.epsilon),
-                (self.metrics, cell.metric),
-            )
+        return (
+            (self.tables is None or cell.table in self.tables)
+            and (self.datasets is None or cell.dataset in self.datasets)
+            and (self.methods is None or cell.method in self.methods)
+            and (self.epsilons is None or cell.epsilon in self.epsilons)
+            and (self.metrics is None or cell.metric in self.metrics)
         )
 
     @property

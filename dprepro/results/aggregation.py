@@ -1,7 +1,4 @@
-"""What the config of a journal asks for, and which of the journal's records answer to it.
-
-The records of journals as cells, made of the records of one journal or several.
-"""
+"""Cells made of the records of one journal or several: of those that answer to a config's plan."""
 
 from __future__ import annotations
 
@@ -21,6 +18,9 @@ from dprepro.privacy.guarantee_status import AuthorsWord, is_unverified
 from dprepro.results.audits import WordsOf, kept_ledger_of
 from dprepro.results.cell import ResultCell, builtin_names, dataset_of
 
+_Told = TypeVar("_Told")
+_OK, _FAILED, _SKIPPED = (STATUSES.index(status) for status in ("ok", "failed", "skipped"))
+
 
 @dataclass(frozen=True)
 class JournalPlan:
@@ -36,10 +36,8 @@ class JournalPlan:
         The config's; empty where unknown.
     cells
         By (label, epsilon), in the config's order, the keys of all tasks; None where unknown.
-    has_own_card
-        Whether the card of its dataset is known not to be built in.
-    looks
-        After how many splits verdicts are looked at, where it adds splits to another config's.
+    has_own_card, looks
+        As in `HeldJournal`.
     """
 
     splits: int
@@ -78,13 +76,11 @@ def current(
         The plan that the journal states last.
     assumed
         What the config asks for, as far as is known, where the journal states no plan. If the
-        journal holds none of its keys, the journal is older or another config's, and the keys are
-        left out.
+        journal holds none of its keys, it is older or another config's, and the keys are left out.
 
     Returns
     -------
-    Rows of `table`, integers (number of tasks,), of several records of a task the last; and the
-    plan.
+    Rows of `table`, integers (number of tasks,), of several records of a task the last; the plan.
     """
     plan = JournalPlan.stated(stated) if stated else assumed
     if plan is not None and plan.cells is not None:
@@ -121,33 +117,20 @@ def planned_splits(
 def _last_of_each_label(table: RecordTable) -> NDArray[np.intp]:
     """Keep, of several settings under one label, those of the last record."""
     labels: dict[tuple[str, str, float], int] = {}
-    label = np.array(
-        [labels.setdefault(_coordinates(t), len(labels)) for t in table.tasks], np.intp
-    )
+    places = [(task.dataset, task.label, task.epsilon) for task in table.tasks]
+    label = np.array([labels.setdefault(place, len(labels)) for place in places], np.intp)
     rows = table.last
     latest = np.full(len(labels), -1, np.int64)
     latest[label[table.task[rows]]] = table.task[rows]  # the last of equal positions stays
     return rows[latest[label[table.task[rows]]] == table.task[rows]]
 
 
-def _coordinates(task: Task) -> tuple[str, str, float]:
-    return task.dataset, task.label, task.epsilon
-
-
-_Told = TypeVar("_Told")
-_OK, _FAILED, _SKIPPED = (STATUSES.index(status) for status in ("ok", "failed", "skipped"))
-
-
 @dataclass(frozen=True)
 class HeldJournal:
     """A journal: the records that count, what its config asks for, and machines and versions.
 
-    Attributes
-    ----------
-    table, rows
-        All its records, and the rows of those that count, in the order of the plan; integers (n,).
-    words
-        What audits say of the code of methods of one's own.
+    `table` has all its records, `rows` are those that count, in the order of the plan, integers
+    (n,). `words` are what audits say of the code of methods of one's own.
     """
 
     name: str
@@ -221,42 +204,25 @@ class HeldJournal:
         answered = set(owner[places[places >= 0]].tolist())
         # The first of each label; a grid has thousands of cells.
         first = {part.task.label: part.task for part in reversed(self.parts)}
+        other = replace(self.parts[0].task, method="", params={})
+        data = dataset_of(other, self.has_own_card)
         return [
-            self._planned(label, epsilon, len(found), self.plan, first.get(label))
+            ResultCell(
+                replace(first.get(label, other), label=label, epsilon=epsilon, split=0),
+                (self.name,), {}, planned=len(found), papers=self.papers, tables=self.tables,
+                metric=self.metric, data=data,
+            )
             for number, ((label, epsilon), found) in enumerate(cells.items())
             if number not in answered
-        ]
-
-    def _planned(
-        self, label: str, epsilon: float, splits: int, plan: JournalPlan, same: Task | None
-    ) -> ResultCell:
-        task = replace(same or self.parts[0].task, label=label, epsilon=epsilon, split=0)
-        return ResultCell(
-            task if same else replace(task, method="", params={}),
-            (self.name,),
-            {},
-            planned=splits,
-            papers=self.papers,
-            tables=self.tables,
-            metric=plan.metric,
-            data=dataset_of(task, plan.has_own_card),
-        )
+        ]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one journal holds of a cell.
+    """What one journal holds of a cell: the task of any split, and rows of its table (n integers).
 
-    Attributes
-    ----------
-    task
-        Of any split.
-    rows
-        Of the journal's table; integers (n,).
-    planned
-        Number of splits that make the cell complete.
-    place
-        Where the first of its records stands among those that count.
+    `planned` splits make the cell complete. `place` is where the first of its records stands among
+    those that count.
     """
 
     journal: HeldJournal

@@ -1,7 +1,4 @@
-"""Audits as `dprepro audit --output` writes them.
-
-What a record keeps of a ledger, checked: a plug-in writes it as it likes.
-"""
+"""What others wrote, checked: audits (`dprepro audit --output`), and the ledgers of records."""
 
 from __future__ import annotations
 
@@ -23,6 +20,11 @@ PATTERN = "audit*.json"
 _MOST_BYTES = MEBIBYTE
 """Forty times what `dprepro audit` writes of all that there is to audit."""
 _LIST = TypeAdapter(list[Any])
+_LONGEST_VALUE = 60
+
+# Strict: a text, true or false is no number.
+_Epsilon = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+_Delta = Annotated[float, Field(strict=True, ge=0, le=1)]
 
 
 class Audit(BaseModel):
@@ -76,13 +78,7 @@ def read_audits(folder: Path) -> list[Audit]:
 
 
 class WordsOf:
-    """What the audits in a folder say of the code of methods of one's own, read when first asked.
-
-    Parameters
-    ----------
-    folder
-        As for `read_audits`. There may be none.
-    """
+    """What the audits in a folder say of the code of one's own methods, read when first asked."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -119,13 +115,6 @@ def _read(path: Path) -> list[Audit]:
     return found
 
 
-_LONGEST_VALUE = 60
-
-# Strict: a text, true or false is no number.
-_Epsilon = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
-_Delta = Annotated[float, Field(strict=True, ge=0, le=1)]
-
-
 class LedgerSummary(BaseModel):
     """What a record keeps of a ledger; see `dprepro.privacy.ledger.Ledger.summary`.
 
@@ -150,10 +139,7 @@ class LedgerSummary(BaseModel):
 def kept_ledger(record: Record) -> LedgerSummary | None:
     """Return what a record keeps of its ledger; None where it keeps none, or one of no release.
 
-    Raises
-    ------
-    DpreproError
-        If the ledger is malformed.
+    Raises DpreproError if the ledger is malformed.
     """
     if record.ledger is None or record.is_unverified:
         return None

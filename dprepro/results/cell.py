@@ -1,7 +1,4 @@
-"""A cell: what was measured of one method on one dataset at one privacy level.
-
-Names of datasets: data of a user's own card differ from built-in data of the same name.
-"""
+"""A cell: what was measured of one method on one dataset at one privacy level."""
 
 from __future__ import annotations
 
@@ -24,12 +21,8 @@ def dataset_of(task: Task, has_own_card: bool = False) -> str:
     """Return the name that results of a task stand under: the dataset's, told apart if need be.
 
     A user's card may have the name of a built-in card. Its data are then named as the user's.
-
-    Parameters
-    ----------
-    has_own_card
-        Whether the card is known not to be built in. It decides where the built-in card has no
-        checksum, so that its data cannot be known by their fingerprint.
+    `has_own_card`, whether the card is known not to be built in, decides where the built-in card
+    has no checksum, so that its data cannot be known by their fingerprint.
     """
     if task.dataset not in builtin_names():
         return task.dataset
@@ -84,28 +77,21 @@ class ResultCell:
         Any one of the cell's tasks; all of them agree in everything but the split.
     journals
         Names of the journals that hold it.
-    values
-        By metric, one value a finished split, in the order of the splits.
-    numbers
-        By metric, the splits that `values` are of; empty where unknown.
+    values, numbers
+        By metric, one value a finished split, and the numbers of these splits, empty where unknown.
     absent
         By metric that a config asks for and no split has, the reason.
-    failed, skipped
-        Number of splits that ended so.
-    planned
-        Number of splits that make the cell complete.
-    papers
-        The documents that its configs answer to; None where the configs are unknown.
-    tables
-        The tables of those documents, as (document, table); empty where unknown.
+    failed, skipped, planned
+        Number of splits that ended so, and that make the cell complete.
+    papers, tables
+        The documents that its configs answer to, None where the configs are unknown; and their
+        tables, as (document, table).
     messages
         The distinct errors and reasons of failed and skipped splits.
     spent_epsilon
-        The spent epsilon by the ledger (the largest over the splits), or
-        None where the records hold none.
+        By the ledger, the largest over the splits; None where the records hold none.
     keeps_ledger
-        Whether every finished split has a ledger of its releases; without privacy there is none
-        to keep.
+        Whether every finished split has a ledger; without privacy there is none to keep.
     word
         What audits say of a method of one's own, whose ledger is its author's word: the worst, if
         its code changed between splits. None for the methods of this package.
@@ -189,9 +175,9 @@ class ResultCell:
     def first(self, splits: int) -> ResultCell:
         """Return what is known of the first so many splits; all where numbers are unknown."""
         known = {metric: self.by_split(metric) for metric in self.values if self.numbers}
-        first = {m: {n: v for n, v in of.items() if n < splits} for m, of in known.items()}
         if not known:
             return self
+        first = {m: {n: v for n, v in of.items() if n < splits} for m, of in known.items()}
         return replace(
             self,
             values={metric: tuple(of.values()) for metric, of in first.items()},

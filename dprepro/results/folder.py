@@ -36,17 +36,9 @@ __all__ = ["JournalPlan", "ResultCell", "Results", "assemble", "journal_paths", 
 class Results:
     """All cells of some journals.
 
-    Attributes
-    ----------
-    cells
-        What there are records of.
-    plans
-        What is known of each journal's config, by name.
-    planned
-        What a config asks for and its journal has no record of. The dataset is that of the
-        journal's other records; a journal without any has no planned cells.
-    held
-        The journals that were read.
+    `cells` are what there are records of, `planned` what a config asks for and its journal has no
+    record of: their dataset is that of the journal's other records, and a journal without any has
+    none. `plans` are, by name, what is known of each journal's config, and `held` the journals.
     """
 
     cells: tuple[ResultCell, ...]
@@ -92,10 +84,7 @@ class Results:
     def of_datasets(self, names: Sequence[str]) -> Results:
         """Return the results of the data of these names, as the card has them or as told apart.
 
-        Raises
-        ------
-        DpreproError
-            If there are none of one of them.
+        Raises DpreproError if there are none of one of them.
         """
         measured = list(dict.fromkeys(cell.dataset for cell in self.cells))
         for name in names:
@@ -238,10 +227,11 @@ def tasks_held(folder: Path) -> Tasks:
 
 
 def holding_both(held: Tasks, first: str, second: str, datasets: Collection[str] = ()) -> list[str]:
-    """Return the journals that are needed to compare two methods, dataset by dataset.
+    """Return the sorted names of the journals that are needed to compare two methods.
 
     On each dataset these are the journals that hold both methods. Where there are none, they are
-    those that hold one of the two, if each method is in one of them.
+    those that hold one of the two, if each method is in one of them. If no dataset has both
+    methods: those that hold either, and all of them if none does.
 
     Parameters
     ----------
@@ -249,12 +239,6 @@ def holding_both(held: Tasks, first: str, second: str, datasets: Collection[str]
         Labels or names of methods.
     datasets
         Only these; default all. If one of them is in no journal, all are taken.
-
-    Returns
-    -------
-    list of str
-        Names of journals, sorted. If no dataset has both methods: those that hold either; all of
-        them if none does.
     """
     holders: dict[str, dict[str, set[str]]] = defaultdict(dict)
     for journal, tasks in held.items():
@@ -298,7 +282,7 @@ def in_both(own: Results, others: Results) -> tuple[list[Record], list[Record]]:
 
 def _keys(results: Results) -> set[bytes]:
     found = (journal.table.keys[journal.rows].tolist() for journal in results.held)
-    return {key for keys in found for key in keys}
+    return set().union(*found)
 
 
 def _of(results: Results, keys: set[bytes]) -> list[Record]:
@@ -311,13 +295,8 @@ def _marked(journal: HeldJournal) -> HeldJournal:
     if plan is not None and plan.cells is not None:
         cells = {(shipped(label), epsilon): keys for (label, epsilon), keys in plan.cells.items()}
         plan = replace(plan, cells=cells)
-    tasks = [_of_label(task, shipped(task.label)) for task in journal.table.tasks]
+    tasks = [replace(task, label=shipped(task.label)) for task in journal.table.tasks]
+    for task, own in zip(tasks, journal.table.tasks, strict=True):
+        vars(task)["key"] = own.key  # it does not depend on whose run it is
     table = replace(journal.table, tasks=tasks)
     return replace(journal, name=shipped(journal.name), plan=plan, table=table)
-
-
-def _of_label(task: Task, label: str) -> Task:
-    """Return a task under another label; its key stays."""
-    made = replace(task, label=label)
-    vars(made)["key"] = task.key
-    return made

@@ -1,7 +1,4 @@
-"""The metrics: their headings, which way is better, and which difference nobody would mind.
-
-A privacy level, the epsilon of a row or column, in words.
-"""
+"""Metrics and privacy levels: headings, which way is better, which difference nobody would mind."""
 
 from __future__ import annotations
 
@@ -16,14 +13,9 @@ from dprepro.runtime.errors import DpreproError, nearest
 
 @dataclass(frozen=True)
 class Margin:
-    """How far two means may lie apart that a reader takes for the same: the largest of the terms.
+    """How far two means may lie apart that a reader takes for the same: the larger of two terms.
 
-    Attributes
-    ----------
-    absolute
-        In units of the metric.
-    relative
-        As a share of the printed mean.
+    `absolute` is in units of the metric, `relative` a share of the printed mean.
     """
 
     absolute: float = 0.0
@@ -55,11 +47,9 @@ class Margin:
         return max(self.absolute, self.relative * abs(cell.mean), cell.half_unit)
 
     def __str__(self) -> str:
-        terms = [
-            f"{self.absolute:g}" if self.absolute else "",
-            f"{100 * self.relative:g} %" if self.relative else "",
-        ]
-        return " or ".join(term for term in terms if term)
+        absolute = f"{self.absolute:g}" if self.absolute else ""
+        relative = f"{100 * self.relative:g} %" if self.relative else ""
+        return " or ".join(filter(None, (absolute, relative)))
 
 
 def _term(term: str, text: str) -> tuple[str, float]:

@@ -43,17 +43,14 @@ class Spending:
 
     Attributes
     ----------
-    levels
-        In order of the stated epsilon.
+    levels, unverified
+        In order of the stated epsilon; and the stated epsilons at which the method kept no ledger.
     unpaid, gaps
         Distinct reads that epsilon does not cover, and gaps in the proof; without the fixed seed.
     is_seeded
         Whether a fixed seed was used, as reproductions do. Such a model must not be released.
     floating_point
         Distinct releases in floating point; None where a record does not say.
-    unverified
-        The stated epsilons at which the method kept no ledger of its releases; then there are no
-        `levels`.
     is_authors_word
         Whether the method is one's own, so that its ledger is its author's word.
     """
