@@ -20,7 +20,7 @@ INSTALL = f() { { command -v uv || $(BIN)/python -m pip install --quiet uv; } >/
 # Where this is set, every process compiles all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install install-dev quickstart test tests-of-commands tests-of-reports tests-of-methods kernels long-test golden kernels-test audit-test cluster-test campaign campaign-inputs mutants docs docs-test docs-readme docs-others docs-outputs gallery lint wheel-test check bench clean
+.PHONY: help install install-dev quickstart test tests-of-commands tests-of-reports tests-of-methods kernels long-test golden kernels-test audit-test cluster-test nightly campaign campaign-inputs mutants planted-faults docs docs-test docs-readme docs-others docs-outputs gallery lint wheel-test check bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -62,7 +62,7 @@ endif
 # what hands them out takes a tenth of the time. Three are one more than the processors here, as some tests wait. The
 # first two are listed, so that all take about as long; the third has the others.
 PARTS = tests-of-commands tests-of-reports tests-of-methods
-COMMANDS = tests/audit tests/campaign tests/cli tests/release tests/test_releases.py
+COMMANDS = tests/audit tests/cli tests/release tests/tools tests/test_releases.py
 REPORTS = tests/data tests/docs tests/estimators tests/experiment tests/judge tests/papers tests/report tests/results tests/rows
 tests-of-commands: install-dev
 	$(BIN)/python -m pytest $(COMMANDS)
@@ -96,17 +96,23 @@ audit-test: install-dev | kernels ## Test that audits pass what is sound, and th
 cluster-test: install-dev | kernels ## Test runs and fits on a local Dask cluster whose workers are killed
 	$(BIN)/python -m pytest -m cluster tests/experiment tests/rows
 
-campaign: install-dev ## Fail every call of a small run in turn, kill runs at random, and tell what was lost
-	$(BIN)/python -m tests.campaign --record out/campaign/tried.jsonl
-	$(BIN)/python -m tests.campaign.real --record out/campaign/real.jsonl
+# Each is long: hours together.
+nightly: campaign campaign-inputs mutants planted-faults long-test ## All that searches for faults at length
 
-mutants: install-dev ## Put small faults into MODULES, and name those that no test notices
-	$(BIN)/python -m tests.mutation $(MODULES)
+campaign: install-dev ## Fail every call of a small run in turn, kill runs at random, and tell what was lost
+	$(BIN)/python -m tools.campaign --record out/campaign/tried.jsonl
+	$(BIN)/python -m tools.campaign.real --record out/campaign/real.jsonl
 
 campaign-inputs: install-dev ## Fuzz each parser for up to an hour, and let memory run out in small commands
 	@$(INSTALL) atheris
-	$(BIN)/python -m tests.campaign.memory
-	$(BIN)/python -m tests.campaign.inputs $(PARSERS)
+	$(BIN)/python -m tools.campaign.memory
+	$(BIN)/python -m tools.campaign.inputs $(PARSERS)
+
+mutants: install-dev ## Put small faults into MODULES, and name those that no test notices
+	$(BIN)/python -m tools.mutation $(MODULES)
+
+planted-faults: install-dev ## Plant faults of privacy one by one, and tell who notices: curator, tests or audit
+	$(BIN)/python tools/planted_faults.py --jobs 2
 
 docs: install-dev ## Build the site of all pages and the API reference in out/site, and try it in a browser
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

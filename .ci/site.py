@@ -16,7 +16,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from dprepro.cli.schema import SCHEMAS, json_schema
+from dprepro.release.json_schemas import SCHEMAS, json_schema
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / ".ci"))  # hooks are files, not modules of a package

@@ -15,7 +15,7 @@ from dprepro.methods import registry
 from dprepro.methods.entry import Setting
 from dprepro.privacy.noise_tracking import watching_noise
 from dprepro.release.planning import _unfit
-from tests.release.kept import BOUNDS, tried
+from tools.domains import BOUNDS, tried
 
 RELEASABLE = [m.name for m in registry.all_methods().values() if not _unfit(m, "binary", False)]
 BLOCK = 500

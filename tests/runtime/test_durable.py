@@ -79,7 +79,7 @@ def fail(path: Path, error: BaseException) -> None:
 
 
 def test_a_file_is_deleted_without_a_path_object(tmp_path: Path) -> None:
-    """To make one takes memory, which may have run out; `tests.campaign.memory` tries that."""
+    """To make one takes memory, which may have run out; `tools.campaign.memory` tries that."""
     path = tmp_path / "file"
     path.touch()
     with pytest.MonkeyPatch.context() as patch:

@@ -14,7 +14,7 @@ from dprepro.experiment.machine_errors import machine_fault
 from dprepro.runtime import threads as memory
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import read_bytes
-from tests.campaign.addresses import is_answered
+from tools.campaign.addresses import is_answered
 
 ROOT = Path(__file__).resolve().parents[2]
 MEGABYTE = 10**6

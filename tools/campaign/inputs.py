@@ -1,10 +1,10 @@
-"""Coverage-guided fuzzing of every parser: the long form of tests/campaign/test_inputs.py.
+"""Coverage-guided fuzzing of every parser: the long form of tests/tools/test_inputs.py.
 
-    python -m tests.campaign.inputs --runs 1000000 --seconds 600 config card
+    python -m tools.campaign.inputs --runs 1000000 --seconds 600 config card
 
 needs `pip install atheris`. Each parser runs in a process of its own, from the committed corpus and
 from what earlier runs learned. The same command goes on where the last one ended. `--keep` takes
-learned inputs that together meet all branches, short ones first, into tests/campaign/grown, to be
+learned inputs that together meet all branches, short ones first, into tools/campaign/grown, to be
 committed; `--table` prints what was done so far.
 
 What a parser did not answer clearly is written to out/campaign/inputs, one file for each kind of
@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tests.campaign import grown
+from tools.campaign import grown
 
 CORPUS = Path(__file__).parent / "corpus"
 OUT = Path("out/campaign/inputs")
@@ -42,7 +42,7 @@ def _fuzz(parser: str, given: argparse.Namespace) -> None:
 
     # What reads bytes, and nothing that is merely loaded with it: counting doubles its time.
     with atheris.instrument_imports(include=["dprepro", *_LIBRARIES.get(parser, ())]):
-        from tests.campaign import parsers
+        from tools.campaign import parsers
 
     memory = Path("/dev/shm")  # no disk to wait for
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
@@ -60,7 +60,7 @@ def _fuzz(parser: str, given: argparse.Namespace) -> None:
         elif given.keep:
             (folder / "kept").mkdir()
             options = ["-merge=1", "-use_counters=0", str(folder / "kept")]
-            again = f"{sys.executable} -m tests.campaign.inputs --here --keep {parser}"
+            again = f"{sys.executable} -m tools.campaign.inputs --here --keep {parser}"
         else:
             left = given.runs - _done(parser)
             if left <= 0:
@@ -89,7 +89,7 @@ class _Once:
         self._faults: set[str] = set()
 
     def __call__(self, data: bytes) -> None:
-        from tests.campaign import parsers
+        from tools.campaign import parsers
 
         try:
             parsers.read(self._parser, data, self._folder)
@@ -150,7 +150,7 @@ def main() -> None:
         _fuzz(given.parsers[0], given)
         return
     for parser in given.parsers:
-        command = [sys.executable, "-m", "tests.campaign.inputs", "--here", parser]
+        command = [sys.executable, "-m", "tools.campaign.inputs", "--here", parser]
         command += ["--runs", str(given.runs), "--seconds", str(given.seconds)]
         command += ["--keep"] if given.keep else []
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

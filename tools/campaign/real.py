@@ -1,6 +1,6 @@
 """Kills of runs with real methods, on this machine and on a Dask cluster.
 
-    python -m tests.campaign.real [--record FILE] [--kills N] [--only KIND ...]
+    python -m tools.campaign.real [--record FILE] [--kills N] [--only KIND ...]
 
 A run trains three private methods on a real dataset, in two processes. It is killed at a random
 time, or one of its workers is, four times in all; then the same command may go on to its end. Runs
@@ -8,7 +8,7 @@ find the compiled kernels as they were left ("warm"), none ("cold"), those of ot
 half of a file ("stale"), or damaged ones. With --record the campaign can be killed, too: the same
 command goes on, and its table is of all kills.
 
-What is held against a chain of kills: as in tests/campaign/host.py, the journal; and 5 s after a
+What is held against a chain of kills: as in tools/campaign/host.py, the journal; and 5 s after a
 run has ended, none of its processes is there.
 """
 
@@ -26,11 +26,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.campaign.cases import Case
-from tests.campaign.host import essence, whole_lines
-from tests.campaign.real_runs import HANGS, Place, processes_of, started_from
-from tests.campaign.tried import Tried, fingerprint, options, report, tell
 from tests.experiment.cluster import Cluster
+from tools.campaign.cases import Case
+from tools.campaign.host import essence, whole_lines
+from tools.campaign.real_runs import HANGS, Place, processes_of, started_from
+from tools.campaign.tried import Tried, fingerprint, options, report, tell
 
 KINDS = {"runner": 5, "worker": 2, "dask runner": 2, "dask worker": 1}
 """What is killed, and how many of ten chains kill it."""

@@ -13,8 +13,8 @@ import pytest
 from dprepro.experiment.journal import Journal, read_journal
 from dprepro.experiment.record import Record
 from dprepro.runtime.append_only_file import JournalWarning
-from tests.campaign.images import recorded
 from tests.experiment.test_record import TASK
+from tools.campaign.images import recorded
 
 RECORDS = [Record(replace(TASK, split=split), "ok", {"auc": split / 7}) for split in range(6)]
 IMAGES = 400

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.mutation.__main__ import NOTES, in_fork
-from tests.mutation.mutants import mutants
+from tools.mutation.__main__ import NOTES, in_fork
+from tools.mutation.mutants import mutants
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -78,7 +78,7 @@ def test_what_survives_is_named(tmp_path):
     (tmp_path / "notes.yaml").write_text(yaml.safe_dump([{**note, "why": "the same number"}]))
     given = ["small.py", "--notes", "notes.yaml", "--tests", "tests"]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.mutation", *given],
+        [sys.executable, "-m", "tools.mutation", *given],
         cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     lines = done.stdout.splitlines()

@@ -1,6 +1,6 @@
-"""What tests/campaign/test_forks.py starts: runs of some configs, each in a fork of one process.
+"""What tests/tools/test_forks.py starts: runs of some configs, each in a fork of one process.
 
-    python -m tests.campaign.fork_server FOLDER NAME ...
+    python -m tools.campaign.fork_server FOLDER NAME ...
 
 Prints the exit codes as JSON.
 """
@@ -11,8 +11,8 @@ import json
 import sys
 from pathlib import Path
 
-from tests.campaign.forks import adopt, in_fork, left_by, load_what_it_loads, redirect
-from tests.campaign.host import Here, command
+from tools.campaign.forks import adopt, in_fork, left_by, load_what_it_loads, redirect
+from tools.campaign.host import Here, command
 
 
 def main() -> None:

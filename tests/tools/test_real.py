@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from dprepro.runtime.files import cache_dir
-from tests.campaign.cases import ROOT
-from tests.campaign.real import KINDS, STATES, Chain, chains
-from tests.campaign.real_runs import Place, left_of
+from tools.campaign.cases import ROOT
+from tools.campaign.real import KINDS, STATES, Chain, chains
+from tools.campaign.real_runs import Place, left_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 

@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from tests.campaign import grown
-from tests.campaign.inputs import asked
-from tests.campaign.mutate import mutated
-from tests.campaign.parsers import PARSERS, corpus, read
+from tools.campaign import grown
+from tools.campaign.inputs import asked
+from tools.campaign.mutate import mutated
+from tools.campaign.parsers import PARSERS, corpus, read
 
 MUTATIONS = 120
 """For each parser: 15 parsers in about 10 s of processor time."""
@@ -53,6 +53,6 @@ def test_large_inputs_are_refused_within_a_second(parser, data, refusal, tmp_pat
 
 def test_the_fuzzer_imports_no_parser_before_it_counts_branches():
     assert sorted(PARSERS) == asked([]).parsers
-    code = "import sys; from tests.campaign.inputs import asked; asked(['--here', 'config']); "
+    code = "import sys; from tools.campaign.inputs import asked; asked(['--here', 'config']); "
     code += "sys.exit(any(name.split('.')[0] in ('dprepro', 'yaml') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,6 +1,6 @@
 """Plant one fault after the other, and see who notices: curator, tests, audit, or nobody.
 
-A fault is a replacement of text in one module (``benchmarks/faults/*.yaml``). It is planted in a
+A fault is a replacement of text in one module (``tools/faults/*.yaml``). It is planted in a
 copy of the package in a temporary folder, and tried in a process of its own. The curator notices a
 fault if it refuses the fit that an audit asks for. The tests are those of a few files that concern
 the module. The audit sees outputs alone: it notices what exceeds the stated epsilon.
@@ -8,9 +8,9 @@ the module. The audit sees outputs alone: it notices what exceeds the stated eps
 Every fault that was tried is a line of ``benchmarks/outputs/planted_faults.jsonl``; the same
 command goes on there. A fault whose text is changed is tried again.
 
-Run: python benchmarks/planted_faults.py --jobs 2
-     python benchmarks/planted_faults.py --only one-bin-bare --fresh
-     python benchmarks/planted_faults.py --table      # prints the table of what was tried
+Run: python tools/planted_faults.py --jobs 2
+     python tools/planted_faults.py --only one-bin-bare --fresh
+     python tools/planted_faults.py --table      # prints the table of what was tried
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-FAULTS = ROOT / "benchmarks" / "faults"
+FAULTS = ROOT / "tools" / "faults"
 JOURNAL = ROOT / "benchmarks" / "outputs" / "planted_faults.jsonl"
 COPIED = ("dprepro", "tests")
 SEED = 1

@@ -63,7 +63,7 @@ def forked(place: Path) -> dict[str, int]:
     """The exit codes of runs in forks of one process, by config."""
     names = ["lab", "failing", "unknown"]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.campaign.fork_server", str(place), *names],
+        [sys.executable, "-m", "tools.campaign.fork_server", str(place), *names],
         env=environment(place),
         capture_output=True,
         text=True,
@@ -85,8 +85,8 @@ def test_a_fork_writes_and_ends_as_a_fresh_process(
 
 ORPHAN = """
 import os, subprocess, sys
-from tests.campaign import forks
-from tests.campaign.forks import adopt, in_fork, left_by
+from tools.campaign import forks
+from tools.campaign.forks import adopt, in_fork, left_by
 forks._GONE = 0.3
 adopt()
 code, session = in_fork(lambda: subprocess.Popen(["sleep", "100"]) and 3)

@@ -1,6 +1,6 @@
 """Domains drawn at random, to the edges: a fit can be kept, or is refused before its noise.
 
-`python -m tests.release.kept FIRST LAST METHOD ...` tries the domains of these seeds, and prints
+`python -m tools.domains FIRST LAST METHOD ...` tries the domains of these seeds, and prints
 what was found. `tests/release/test_kept.py` tries some of them.
 """
 

@@ -1,6 +1,6 @@
 """Limited memory: whole commands below limits on their addresses (`ulimit -v`).
 
-    python -m tests.campaign.addresses [--commands ledger run] [--record out/addresses.txt]
+    python -m tools.campaign.addresses [--commands ledger run] [--record out/addresses.txt]
 
 Each command runs in a process of its own below each limit, with and without OPENBLAS_NUM_THREADS=1.
 It must do its work, or end with 2 and a message: no bug (70), no crash, and no loop without end,

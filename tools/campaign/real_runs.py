@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from tests.campaign.host import READ_NOTHING, essence, whole_lines
+from tools.campaign.host import READ_NOTHING, essence, whole_lines
 
 CONFIG = """\
 dataset: breast-cancer

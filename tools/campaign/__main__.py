@@ -1,6 +1,6 @@
 """The long form: `make campaign`.
 
-python -m tests.campaign [--record FILE] [--root FOLDER] [--kills N] [--every N] [--only KIND ...]
+python -m tools.campaign [--record FILE] [--root FOLDER] [--kills N] [--every N] [--only KIND ...]
 
 With --record it can be killed: the same command goes on, and its table is of all faults.
 TMPDIR=/dev/shm makes it a quarter faster: nothing waits for a disk there.
@@ -13,9 +13,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.campaign.cases import campaign, faults, kills
-from tests.campaign.host import KILLS, KINDS
-from tests.campaign.tried import Tried, fingerprint, options, report, tell
+from tools.campaign.cases import campaign, faults, kills
+from tools.campaign.host import KILLS, KINDS
+from tools.campaign.tried import Tried, fingerprint, options, report, tell
 
 SHARE = {"random kill": 1, "fresh kill": 1000}
 """One of so many kills is of each kind."""

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.campaign.host import KILLS, OF_FILES, STARTING
+from tools.campaign.host import KILLS, OF_FILES, STARTING
 
 ROOT = Path(__file__).parents[2]
 KILL = -1
@@ -109,7 +109,7 @@ def campaign(
         "OPENBLAS_NUM_THREADS": "1",
     }
     host = subprocess.Popen(
-        [sys.executable, "-m", "tests.campaign.host", str(folder / "lab"), *kinds],
+        [sys.executable, "-m", "tools.campaign.host", str(folder / "lab"), *kinds],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=root,
     )  # fmt: skip
     try:

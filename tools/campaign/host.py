@@ -1,6 +1,6 @@
 """A process that makes one small run after the other, each in a fork, with faults in each.
 
-    LD_PRELOAD=shim.so python -m tests.campaign.host FOLDER KIND ...
+    LD_PRELOAD=shim.so python -m tools.campaign.host FOLDER KIND ...
 
 It has loaded all that a run loads, and the command line is built; nothing has run in it. First it
 says how many calls of each kind a run makes, and how long one takes. Then each line of standard
@@ -33,7 +33,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from tests.campaign.forks import HANGS, adopt, in_fork, left_by, load_what_it_loads, redirect
+from tools.campaign.forks import HANGS, adopt, in_fork, left_by, load_what_it_loads, redirect
 
 KINDS = ("open", "write", "fsync", "rename", "fork", "thread")
 """In the order of the shim."""

@@ -30,7 +30,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.mutation.mutants import Mutant, mutants
+from tools.mutation.mutants import Mutant, mutants
 
 NOTES = Path(__file__).with_name("equivalent.yaml")
 # Of tests for one mutant, by how long they take without it: first the quickest, then others.
@@ -229,7 +229,7 @@ class _Finder:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the mutants that survive and a line for each module; 1 where one survives."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.mutation", description=__doc__)
     parser.add_argument("modules", nargs="+", type=Path)
     parser.add_argument("--tests", nargs="+", default=[], help="beside the mirrored files")
     parser.add_argument("--sample", type=int, help="try this many mutants of a module, drawn")

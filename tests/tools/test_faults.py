@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.campaign.cases import campaign, faults, kills
-from tests.campaign.tried import Tried
+from tools.campaign.cases import campaign, faults, kills
+from tools.campaign.tried import Tried
 
 
 def test_no_fault_of_a_call_loses_anything(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The faults of `benchmarks/planted_faults.py` fit the code, and its table says who notices.
+"""The faults of `tools/planted_faults.py` fit the code, and its table says who notices.
 
 The benchmark itself takes most of an hour: docs/evidence/audit-faults.md has its table.
 """
@@ -19,7 +19,7 @@ PAGE = ROOT / "docs" / "evidence" / "audit-faults.md"
 
 
 def load():
-    path = ROOT / "benchmarks" / "planted_faults.py"
+    path = ROOT / "tools" / "planted_faults.py"
     spec = importlib.util.spec_from_file_location("planted_faults", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look there

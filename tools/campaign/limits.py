@@ -1,6 +1,6 @@
 """How much time and memory bad input takes at most.
 
-    python -m tests.campaign.limits [PARSER ...]
+    python -m tools.campaign.limits [PARSER ...]
 
 Each parser reads its corpus, and inputs that are as large, as deep or as wide as they can be. Each
 input is read in a fork of a process that has loaded all modules. Its seconds are of the processor;
@@ -23,7 +23,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.campaign.parsers import CORPUS, PARSERS, UnclearError, answer
+from tools.campaign.parsers import CORPUS, PARSERS, UnclearError, answer
 
 MEGABYTE = 10**6
 LARGE = 100 * MEGABYTE

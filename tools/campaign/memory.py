@@ -1,6 +1,6 @@
 """Memory that runs out: the n-th allocation of a small command fails, and those after it.
 
-    python -m tests.campaign.memory --runs 2000
+    python -m tools.campaign.memory --runs 2000
 
 Each command runs in a fork of a process that has loaded all modules, so that the failure meets the
 command. CPython's own hook fails the allocations. What is held against each end: files are as
@@ -34,7 +34,7 @@ from dprepro.data import register
 from dprepro.experiment.journal import Journal, read_journal
 from dprepro.experiment.machine_errors import machine_fault
 from dprepro.runtime.errors import DpreproError
-from tests.campaign.parsers import CORPUS
+from tools.campaign.parsers import CORPUS
 
 LENGTHS = (1, 20, 200)
 """How many allocations fail, one after the other, in turn: short of memory, or out of it."""

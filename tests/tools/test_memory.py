@@ -20,7 +20,7 @@ def _environment(**more: str) -> dict[str, str]:
 def test_memory_that_runs_out_loses_nothing_and_hangs_nothing():
     pytest.importorskip("_testcapi", reason="this Python was built without its test hooks")
     # In a process of its own: forks of one with threads can hang.
-    command = [sys.executable, "-m", "tests.campaign.memory", "--runs", "2000", "--step", "97"]
+    command = [sys.executable, "-m", "tools.campaign.memory", "--runs", "2000", "--step", "97"]
     done = subprocess.run(
         command, env=_environment(), capture_output=True, text=True, timeout=200, check=False
     )
@@ -45,7 +45,7 @@ def test_what_a_command_raises_is_judged(ends: str, code: str, tmp_path: Path):
     pytest.importorskip("_testcapi", reason="this Python was built without its test hooks")
     program = f"""
 import sys
-from tests.campaign import memory
+from tools.campaign import memory
 
 def command(folder):
     print("said", file=sys.stderr)

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.campaign.cases import ROOT, Case
+from tools.campaign.cases import ROOT, Case
 
 OF_RUNS = ("cli", "data", "experiment", "methods", "rows", "runtime")
 """The folders of the package that bear what a fault can break; methods only compute."""

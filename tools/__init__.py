@@ -1,0 +1,1 @@
+"""What runs at night: campaigns of faults, fuzzers of parsers, small faults put into the code."""
