@@ -5,9 +5,10 @@ import sys
 import numpy as np
 import pytest
 
+from dprepro.audit import find_case
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods.cnn.estimator import DPConvolutionalNetwork
-from dprepro.methods.cnn.network import NETWORKS
+from dprepro.methods.cnn.network import LEAST_SIDE, NETWORKS, side_of
 from dprepro.runtime.errors import DpreproError
 from tests.methods.cnn.test_estimator import images
 
@@ -88,3 +89,13 @@ def test_labels_that_occur_are_not_covered_by_epsilon():
     model = DPConvolutionalNetwork(**{**FEW, "domain": None}).fit(*images())
     assert any("labels that occur" in read for read in model.ledger_.unpaid)
     assert "labels" not in model.ledger_.assumed_public
+
+
+@pytest.mark.parametrize("task", ["binary", "multiclass"])
+def test_an_audit_fits_it_to_images_that_it_reads(task):
+    case = find_case("dp-cnn", task, epsilon=4.0)
+    assert side_of(case.fit.__self__.present[0].shape[1], "it") == LEAST_SIDE
+    pytest.importorskip("torch")
+    observed = [case.observe(case.fit(present, 0)) for present in (True, False)]
+    assert np.isfinite(observed).all()
+    assert observed[0] != observed[1]
