@@ -103,7 +103,7 @@ def synthetic(path: Path, records: int) -> None:
 
     from dprepro.experiment.journal import JournalTable, read_journal
     from dprepro.experiment.packed import as_file, columns_of
-    from dprepro.experiment.record_codec import written
+    from dprepro.experiment.record import written
 
     given = HERE / "results" / "wine-white.parquet"
     plan = JournalTable(given).plan

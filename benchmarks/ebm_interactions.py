@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 from interpret.glassbox import ExplainableBoostingRegressor
 
-from dprepro.data import load
+from dprepro.data.dataset import load
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.dp_ebm.ebm import EBMRegressor
 

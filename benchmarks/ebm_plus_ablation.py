@@ -24,8 +24,7 @@ import numpy as np
 from replacing import replaced
 from sklearn.metrics import roc_auc_score
 
-from dprepro.data import load
-from dprepro.data.dataset import Dataset
+from dprepro.data.dataset import Dataset, load
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.dp_ebm_plus import algorithm, curator, losses, low_signal, strategy
 from dprepro.methods.dp_ebm_plus import booster as booster_module
@@ -47,8 +46,8 @@ from dprepro.methods.dp_ebm_plus.queries import (
 from dprepro.methods.dp_ebm_plus.smoothing import CURVE, JUMPS, Priors, priors
 from dprepro.methods.entry import Setting
 from dprepro.methods.registry import get
-from dprepro.privacy.curator_base import GaussianUses
-from dprepro.privacy.query import Query, Release, Whole
+from dprepro.privacy.curator_base import GaussianMechanism
+from dprepro.privacy.query import Query, Release, ScaledInteger
 
 DATASETS = ("adult", "telco", "credit", "cal-housing")
 EPSILONS = (0.1, 1.0, 8.0)
@@ -161,14 +160,16 @@ def exactly(*kinds: type[Query]) -> Any:
     What follows from the answers is as cautious as if there were noise in them.
     """
 
-    def exact(uses: GaussianUses, numbers: np.ndarray, query: Query, unit: Any = 1.0) -> Release:
+    def exact(
+        uses: GaussianMechanism, numbers: np.ndarray, query: Query, unit: Any = 1.0
+    ) -> Release:
         release = answer(uses, numbers, query, unit)
         return replace(release, value=numbers * unit) if isinstance(query, kinds) else release
 
-    return replaced(GaussianUses, "answer", exact)
+    return replaced(GaussianMechanism, "answer", exact)
 
 
-answer = GaussianUses.answer
+answer = GaussianMechanism.answer
 Variant = Callable[[], Any]
 VARIANTS: dict[str, Variant] = {
     "whole": lambda: setting(),
@@ -181,7 +182,7 @@ VARIANTS: dict[str, Variant] = {
         replaced(fine_grid, "_COARSEST", 32),
     ),
     "cells without groups": lambda: setting(
-        replaced(curator, "exact_answers", lambda _, counts: Whole(counts)),
+        replaced(curator, "exact_answers", lambda _, counts: ScaledInteger(counts)),
         replaced(algorithm, "agreeing_counts", lambda _, counts, noise: (counts, noise)),
         replaced(function_module, "sum_deviations", ungrouped_deviations),
         replaced(fine_grid, "sum_deviations", ungrouped_deviations),

@@ -74,7 +74,7 @@ from ebm_plus_ablation import of_both, uncentred, without
 from replacing import replaced
 from sklearn import metrics
 
-from dprepro.data import load
+from dprepro.data.dataset import load
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.dp_ebm_plus import (
     accumulated_steps,

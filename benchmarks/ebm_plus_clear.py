@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from ebm_plus_bands import fit as fit_known
 
-from dprepro.data import load
+from dprepro.data.dataset import load
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.dp_ebm_plus import booster

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dprepro.data import load
+from dprepro.data.dataset import load
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusRegressor

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dprepro.data import load
+from dprepro.data.dataset import load
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 
 Table = tuple[pd.DataFrame, np.ndarray, Domain]

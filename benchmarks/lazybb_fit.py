@@ -10,7 +10,7 @@ from machine import pin_to_one_core
 from sklearn.ensemble import AdaBoostClassifier
 from timing import alternate
 
-from dprepro.data import load
+from dprepro.data.dataset import load
 from dprepro.data.encode import BooleanEncoder
 from dprepro.methods.lazybb.estimator import LazyBBClassifier
 

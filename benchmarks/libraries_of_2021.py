@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score, root_mean_squared_error
 
-from dprepro.data import load
-from dprepro.data.dataset import Dataset
+from dprepro.data.dataset import Dataset, load
 from dprepro.experiment.splits import split_rows
 from dprepro.papers.cells import PublishedCell, load_published
 

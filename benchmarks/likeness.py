@@ -21,8 +21,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from dprepro.data import load
-from dprepro.data.dataset import Dataset
+from dprepro.data.dataset import Dataset, load
 from dprepro.release.likeness import Rows
 
 TABLES = (

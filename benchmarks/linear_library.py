@@ -15,7 +15,7 @@ import numpy as np
 from diffprivlib.models import LinearRegression
 from diffprivlib.utils import PrivacyLeakWarning
 
-from dprepro.data import load
+from dprepro.data.dataset import load
 from dprepro.experiment.splits import split_rows
 
 

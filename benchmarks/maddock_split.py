@@ -28,8 +28,7 @@ import yaml
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from dprepro.data import load
-from dprepro.data.dataset import Dataset
+from dprepro.data.dataset import Dataset, load
 from dprepro.data.domain import Domain
 from dprepro.methods.entry import Setting
 from dprepro.methods.random_boosting.estimator import DPRandomBoostingClassifier

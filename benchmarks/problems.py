@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from dprepro.data import load
+from dprepro.data.dataset import load
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.dp_ebm.ebm import EBMClassifier

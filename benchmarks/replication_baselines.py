@@ -23,7 +23,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from dprepro.data import load
+from dprepro.data.dataset import load
 from dprepro.experiment.splits import split_rows
 from dprepro.papers.cells import load_published
 

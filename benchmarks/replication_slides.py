@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
-from dprepro.data import load
+from dprepro.data.dataset import load
 from dprepro.experiment.splits import split_rows
 from dprepro.papers.cells import load_published
 

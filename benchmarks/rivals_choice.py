@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from dprepro.data import load
-from dprepro.data.dataset import Dataset
+from dprepro.data.dataset import Dataset, load
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.entry import Setting
 from dprepro.methods.registry import get

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dprepro.additive.file import load_model, save_model
     from dprepro.cli.scripting import compare, run, table
-    from dprepro.data import load
-    from dprepro.data.dataset import Dataset
+    from dprepro.data.dataset import Dataset, load
     from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
     from dprepro.methods.dp_ebm.ebm import EBMClassifier, EBMRegressor
     from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
@@ -71,7 +70,7 @@ _MODULES = {
     "Ledger": "dprepro.privacy.ledger",
     "NumericFeature": "dprepro.data.domain",
     "compare": "dprepro.cli.scripting",
-    "load": "dprepro.data",
+    "load": "dprepro.data.dataset",
     "load_model": "dprepro.additive.file",
     "run": "dprepro.cli.scripting",
     "save_model": "dprepro.additive.file",

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from dprepro.experiment.plan_record import StatedCell, StatedPlan
-from dprepro.experiment.record_codec import OF_THE_LINE
+from dprepro.experiment.record import OF_THE_LINE
 from dprepro.methods import registry
 
 METHODS = '''
 import os, re, signal, time
 import numpy as np
-from dprepro.methods.registry import Guarantee, Method
+from dprepro.methods.entry import Guarantee, Method
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 
 

@@ -69,7 +69,7 @@ REFUSED = [
     (Ledger, LEDGER, {
         "epsilon": [*NO_NUMBER, -1, math.nan], "delta": [*NO_NUMBER, -1, 1.1, math.nan],
         "adjacency": ["friends", 1, None], "entries": [1, None, "a", [1], [LedgerEntry]],
-        **dict.fromkeys(["unpaid", "assumed_public", "gaps", "floating_point"], NO_TEXTS),
+        **dict.fromkeys(["unaccounted", "assumed_public", "gaps", "floating_point"], NO_TEXTS),
         "post_processing": NO_TEXTS, "unit": [1, None, ""], "rows_per_unit": [*NO_NUMBER, 0, 1.0],
     }),
     (LedgerEntry, ENTRY, {

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from dprepro.data import fingerprint as identity
-from dprepro.data import load
 from dprepro.data.card import load_card
-from dprepro.data.verify import values_digest
+from dprepro.data.dataset import load, values_digest
 from dprepro.experiment.config import load_config
 from dprepro.experiment.run import Options, look_ahead
 from dprepro.privacy import mechanisms

@@ -26,7 +26,7 @@ from dprepro.data.domain import CategoricalFeature, Domain, Feature, NumericFeat
 from dprepro.data.encode import ENCODINGS
 from dprepro.methods import registry
 from dprepro.methods.entry import Setting
-from dprepro.privacy.noise_tracking import watching_noise
+from dprepro.privacy.ledger import watching_noise
 from dprepro.report.model_page import model_page
 from dprepro.runtime.errors import DpreproError
 

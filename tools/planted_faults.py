@@ -195,8 +195,7 @@ def in_fork(call: Callable[[], Any], folder: Path, seconds: float) -> Any:
 def run_audits(specs: Iterable[str], quick: bool) -> dict[str, str]:
     """Audit, until one notices; return what the curator and the audit say, "" for nothing."""
     from dprepro.audit import audit, find_case
-    from dprepro.privacy.private import PrivateRowsError
-    from dprepro.privacy.query import BudgetError, SensitivityError
+    from dprepro.privacy.query import BudgetError, PrivateRowsError, SensitivityError
 
     for spec in specs:
         subject, epsilon, trials = spec.split()

@@ -65,3 +65,15 @@ def outcome_of(model: AdditiveModel) -> str:
     if classes is None:
         return model.target_name_ or "the target"
     return model.labels_[1] if model.labels_ is not None else f"class {classes[1]}"
+
+
+def intervals_in_words(model: AdditiveModel, coverage: float = 0.9) -> list[str]:
+    """Return a sentence about the prediction intervals of a model; none if it has none."""
+    sizes = model.residual_sizes_
+    if sizes is None or not sizes.percents[0] <= 100 * coverage <= sizes.percents[-1]:
+        return []
+    return [
+        f"About {100 * coverage:g} % of new rows have a target within "
+        f"{sizes.half_width(coverage):.3g} of the prediction of the model as it was released. That "
+        "is an average over all rows: for some kinds of rows it is fewer, for others more."
+    ]

@@ -28,8 +28,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from dprepro.additive.bins import MOST_GROUPS, FeatureBins, Pair, PairTerm
 from dprepro.additive.editing import Edit, make_all_monotone, note_edits
-from dprepro.additive.intervals import PERCENTS, ResidualSizes
-from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
+from dprepro.additive.model import (
+    PERCENTS,
+    AdditiveClassifier,
+    AdditiveModel,
+    AdditiveRegressor,
+    ResidualSizes,
+)
 from dprepro.additive.record import (
     FORMAT,
     INTERVALS,

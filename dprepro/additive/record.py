@@ -69,6 +69,9 @@ _MOST_SPENT = 300.0
 _MOST_USES = 10_000
 _MOST_ENTRIES = 64
 _LEDGERS = TypeAdapter(Ledger)
+_KEYS = {"unaccounted": "unpaid"}
+"""Keys of a file that are not called as the attributes of a ledger are."""
+_NAMES = {key: name for name, key in _KEYS.items()}
 
 Text = Annotated[str, Field(max_length=10_000)]
 Values = Annotated[list[float], Field(min_length=1, max_length=MAX_BINS)]
@@ -195,7 +198,7 @@ class UnitsRecord(_Record):
 
 
 class IntervalsRecord(_Record):
-    """How wide prediction intervals are; see `dprepro.additive.intervals.ResidualSizes`."""
+    """How wide prediction intervals are; see `dprepro.additive.model.ResidualSizes`."""
 
     about: Text
     power: Power
@@ -321,7 +324,7 @@ BEFORE_EXACT_NOISE = "all releases: the file was written before noise was exact"
 
 def ledger_to_json(ledger: Ledger) -> dict[str, Any]:
     """Return a ledger as a dict of JSON values, without what follows from the edits."""
-    values = asdict(ledger)
+    values = {_KEYS.get(name, name): value for name, value in asdict(ledger).items()}
     del values["post_processing"]
     if not ledger.code:
         del values["code"]  # files of our own methods stay as they are
@@ -343,7 +346,8 @@ def ledger_from_json(values: dict[str, JsonValue]) -> Ledger:
     for name in ("entries", "unpaid", "gaps"):
         if name not in values:
             raise ValueError(f"ledger: {name} is missing")
-    ledger = _LEDGERS.validate_json(json.dumps(values), strict=True)
+    named = {_NAMES.get(key, key): value for key, value in values.items()}
+    ledger = _LEDGERS.validate_json(json.dumps(named), strict=True)
     # Dataclasses drop the keys that they do not know.
     known = ledger_to_json(ledger)
     for given, kept in zip(_mappings(values), _mappings(known), strict=True):

@@ -1,7 +1,6 @@
 """Empirical audits: what the outputs of a method prove about the epsilon it spends."""
 
-from dprepro.audit.auditing import audit
-from dprepro.audit.one_run import OneRunResult, audit_in_one_run
+from dprepro.audit.auditing import OneRunResult, audit, audit_in_one_run
 from dprepro.audit.result import AuditResult, AuditVerdict
 from dprepro.audit.subjects import (
     find_case,

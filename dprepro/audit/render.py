@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from rich.text import Text
 
-from dprepro.audit.one_run import OneRunResult
+from dprepro.audit.auditing import OneRunResult
 from dprepro.audit.result import AuditResult, AuditVerdict
 from dprepro.privacy.lower_bounds import CONFIDENCE, CURVE, REFUTING
 from dprepro.runtime.errors import DpreproError

@@ -208,7 +208,7 @@ def code_of(case: Case | OneRunCase) -> dict[str, str]:
 def reasons(ledger: Ledger) -> tuple[str, ...]:
     """Return the gaps and the reads not covered by epsilon, but for the audit's fixed seeds."""
     return tuple(
-        text for text in (*ledger.unpaid, *ledger.gaps) if not text.startswith("fixed seed")
+        text for text in (*ledger.unaccounted, *ledger.gaps) if not text.startswith("fixed seed")
     )
 
 

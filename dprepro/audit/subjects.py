@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from dprepro.audit.canaries import KINDS
 from dprepro.audit.case import AuditSetting, Case, OneRunCase
 from dprepro.audit.mechanisms import MECHANISMS, ONE_RUN_MECHANISMS
-from dprepro.audit.pairs import general_case
+from dprepro.audit.pairs import KINDS, general_case
 from dprepro.data.domain import TaskKind
 from dprepro.methods import registry
 from dprepro.runtime.errors import DpreproError, nearest

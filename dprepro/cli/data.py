@@ -100,8 +100,8 @@ def fetch(name: Name, data_dir: DataDir = None) -> None:
     Example: dprepro data fetch adult
     """
     from dprepro.cli import options
-    from dprepro.data import load
     from dprepro.data.card import load_card
+    from dprepro.data.dataset import load
 
     dataset = load(name, data_dir, with_test=True)
     options.warn(load_card(name).is_private(data_dir, with_test=True), _COUNTED)
@@ -136,8 +136,7 @@ def check(
     Example: dprepro data check datasets/mushroom.yaml --rows
     """
     from dprepro.data.card import load_card
-    from dprepro.data.header import check_names, header_names
-    from dprepro.data.loading import missing_files
+    from dprepro.data.dataset import check_names, header_names, missing_files
 
     if not card.is_file():
         raise DpreproError(f"no card at {card}; `dprepro new dataset DATA` writes one")
@@ -166,8 +165,7 @@ def check(
 def _check_rows(card: Path, found: Card, data_dir: Path | None) -> None:
     """Refuse rows that the card rules out, with all that is wrong at once."""
     from dprepro.cli import options
-    from dprepro.data import load
-    from dprepro.data.verify import in_words, outside_bounds, undeclared
+    from dprepro.data.dataset import in_words, load, outside_bounds, undeclared
 
     what = "what is said of the rows depends on them"
     options.warn(found.is_private(data_dir), what)
@@ -207,7 +205,7 @@ def verify(
     """
     from dprepro.cli import options
     from dprepro.data.card import card_names
-    from dprepro.data.loading import verify_all
+    from dprepro.data.dataset import verify_all
     from dprepro.runtime.terminal import console, wrapped
 
     checks = verify_all([name] if name else card_names(), data_dir)
@@ -231,8 +229,8 @@ def describe(
     Example: dprepro data describe adult --json
     """
 
-    from dprepro.data import load
     from dprepro.data.card import load_card
+    from dprepro.data.dataset import load
     from dprepro.data.describe import describe as description_of
 
     card = load_card(name)
@@ -246,7 +244,7 @@ def describe(
 def _render(description: Description) -> None:
     from rich.text import Text
 
-    from dprepro.data.verify import in_words
+    from dprepro.data.dataset import in_words
     from dprepro.runtime.terminal import StackedColumn, console, stacked_table, wrapped
     from dprepro.runtime.text import visible
 
@@ -323,7 +321,7 @@ def _target_bounds(description: Description) -> str:
 
 
 def _unit(description: Description) -> str:
-    from dprepro.privacy.units import unit_in_words
+    from dprepro.privacy.budget import unit_in_words
 
     if description.unit is None or description.rows_per_unit is None:
         return ""

@@ -178,7 +178,7 @@ def _promise(model: AdditiveModel, task: Task) -> str:
     if ledger is None:
         advice = ": the file is not private, keep it to yourself" if task.is_private else ""
         return f"fitted without privacy{advice}"
-    from dprepro.experiment.ledger_disclosures import SPLIT
+    from dprepro.experiment.plan import SPLIT
     from dprepro.report.ledgers import verdict
 
     of_split = f" (taken as public: {SPLIT})" if SPLIT in ledger.assumed_public else ""

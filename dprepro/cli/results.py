@@ -49,9 +49,15 @@ def verify(
 
     Example: dprepro results verify adult
     """
-    from dprepro.experiment.checksums import counted, difference, read_sums, unrecorded, write_sums
     from dprepro.experiment.journal import is_packed
-    from dprepro.experiment.maintenance import examine
+    from dprepro.experiment.maintenance import (
+        counted,
+        difference,
+        examine,
+        read_sums,
+        unrecorded,
+        write_sums,
+    )
     from dprepro.runtime.errors import DpreproError
     from dprepro.runtime.terminal import BareTable, console
 
@@ -113,8 +119,8 @@ def repair(names: Names = None, results: OwnFolder = DEFAULT_FOLDER) -> None:
 
     Example: dprepro results repair adult
     """
-    from dprepro.experiment.checksums import counted
     from dprepro.experiment.config import to_run
+    from dprepro.experiment.maintenance import counted
     from dprepro.experiment.maintenance import repair as repair_one
 
     for path, (found, kept) in _each(results, names, repair_one):

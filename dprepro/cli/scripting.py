@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dprepro.experiment.summary import Summary
+    from dprepro.experiment.run import Summary
 
 
 def run(

@@ -10,9 +10,9 @@ from typing import Literal
 
 import pyarrow as pa
 
+from dprepro.data.card_parts import one_line
 from dprepro.data.decoding import BadRecordError, as_utf8
 from dprepro.data.delimited import Dialect
-from dprepro.data.feature_names import one_line
 from dprepro.runtime.errors import DpreproError
 
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""

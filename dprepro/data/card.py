@@ -27,9 +27,11 @@ from dprepro.data.card_parts import (
     check_stand_in,
     check_test,
     check_unit,
+    expand_names,
+    one_line,
+    with_lists,
 )
 from dprepro.data.domain import TOO_FAR, TaskKind
-from dprepro.data.feature_names import expand_names, one_line, with_lists
 from dprepro.runtime.errors import DpreproError, nearest
 from dprepro.runtime.files import builtin, is_file
 from dprepro.runtime.yaml_files import read_model
@@ -297,7 +299,7 @@ class Card(Strict):
         """Whether `fingerprint` distinguishes the rows that would be loaded from any others.
 
         It does not if the rows are private and a file without a checksum is not on this machine,
-        for example because it is not downloaded yet. After `dprepro.data.load` its bytes count.
+        for example because it is not downloaded yet. After `dprepro.load` its bytes count.
         """
         if with_test and self.test_card is not None and not self.test_card.is_known(data_dir):
             return False

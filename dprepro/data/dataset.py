@@ -1,6 +1,14 @@
 """A loaded table with its task, its public domain and its origin.
 
 Which rows of a unit of privacy train, where it owns more than the card allows.
+
+Compare loaded values with what the card expects.
+
+Values of rows that their card rules out: missing ones, and those outside of bounds.
+
+Load a dataset: the card's sources in order, cleaned and verified.
+
+Whether the names on a card are those of its file: the header is read, and no row.
 """
 
 from __future__ import annotations
@@ -8,14 +16,28 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from dataclasses import dataclass
-from typing import get_args
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 
-from dprepro.data.domain import Domain, TaskKind
-from dprepro.runtime.arguments import Instance, OneOf, OrNone, text
+from dprepro.data.arff import parse_arff
+from dprepro.data.card import Card, load_card
+from dprepro.data.card_parts import Source, one_line
+from dprepro.data.cleaning import CardError, clean_with_units, repeated_names
+from dprepro.data.delimited import Records
+from dprepro.data.domain import Domain, NumericFeature, TaskKind, numbers_of
+from dprepro.data.files import DATA_VARIABLE, file_candidates, find_file, unzipped, unzipped_stream
+from dprepro.data.formats import dialect_of, index_names, other_kind, parser_problem
+from dprepro.data.sources import RawTable, SourceError, read_source
+from dprepro.runtime.arguments import Instance, OneOf, OrNone, flag, path, text
+from dprepro.runtime.arguments import name_or_path as as_name_or_path
+from dprepro.runtime.errors import DpreproError, nearest
 
 _ROWS = Instance(np.ndarray, "an array of NumPy, such as y.to_numpy()")
 _FRAME, _DOMAIN = Instance(pd.DataFrame, "a DataFrame of pandas"), Instance(Domain, "a Domain")
@@ -158,3 +180,394 @@ def _digests(X: pd.DataFrame, y: np.ndarray, units: np.ndarray, key: bytes) -> n
     )
     digests = [int.from_bytes(hmac.digest(key, text, "sha256")[:8], "big") for text in texts]
     return np.array(digests, dtype=np.uint64)
+
+
+def values_digest(X: pd.DataFrame, y: np.ndarray, units: np.ndarray | None = None) -> str:
+    """Return a sha256 of the values, the same for every source, platform and pandas version.
+
+    It covers the number of rows and, column by column in order, the name and the values:
+    little-endian float64 for numbers; for categories the sorted list of those that occur and
+    little-endian int32 codes into it (-1 for missing). y comes last, but for the texts of the
+    units, where there are any.
+    """
+    digest = hashlib.sha256(f"rows {len(X)}\n".encode())
+    for name in X.columns:
+        column = X[name]
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            digest.update(f"categories {name}\n".encode())
+            _add_categories(digest, pd.Categorical(column))
+        else:
+            digest.update(f"numbers {name}\n".encode())
+            digest.update(_floats(column.to_numpy()))
+    digest.update(b"target\n")
+    digest.update(_floats(y) if y.dtype.kind == "f" else np.ascontiguousarray(y, dtype="<i8").data)
+    if units is not None:
+        digest.update("\0".join(["units", *units]).encode())
+    return digest.hexdigest()
+
+
+def check_expectations(
+    X: pd.DataFrame, y: np.ndarray, card: Card, units: np.ndarray | None = None
+) -> None:
+    """Compare rows, columns, positives, their share and the digest of the values with the card.
+
+    Raises
+    ------
+    DpreproError
+        If any differs. The message has the expected value and, if the rows are public, the found
+        one.
+    """
+    expect = card.expect
+    pairs = [
+        ("rows", expect.rows, len(X)),
+        ("columns", expect.columns, X.shape[1]),
+        ("positives", expect.positives, int((y == 1).sum()) if card.task == "binary" else None),
+        ("values_sha256", expect.values_sha256, values_digest(X, y, units)),
+    ]
+    wrong = [
+        (f"{what}: expected {_show(expected)}", _show(found))
+        for what, expected, found in pairs
+        if expected is not None and expected != found
+    ]
+    if expect.positive_share is not None:
+        low, high = expect.positive_share
+        share = float((y == 1).mean())
+        if not low <= share <= high:
+            wrong.append((f"positive_share: expected {low:.4g} to {high:.4g}", f"{share:.4g}"))
+    if wrong:
+        # The numbers of rows and of positives of a private table are private, too. A person who
+        # knows all rows but one could find that one by a digest.
+        shown = card.is_public
+        said = [f"{expected}, found {found if shown else 'another'}" for expected, found in wrong]
+        raise DpreproError(
+            f"these are not the values that card {card.name!r} describes ({'; '.join(said)})"
+        )
+
+
+def _add_categories(digest: hashlib._Hash, column: pd.Categorical) -> None:
+    codes = np.asarray(column.codes)
+    names = [str(category) for category in column.categories]
+    occurring = sorted((names[code], code) for code in np.unique(codes) if code >= 0)
+    digest.update(("\0".join(name for name, _ in occurring) + "\n").encode())
+    rank = np.full(len(names) + 1, -1, dtype="<i4")  # the last entry serves code -1
+    rank[[code for _, code in occurring]] = np.arange(len(occurring))
+    digest.update(np.ascontiguousarray(rank[codes]).data)
+
+
+def _floats(values: np.ndarray) -> Any:
+    # Adding 0.0 turns -0.0 into 0.0; one NaN stands for all of them.
+    values = np.ascontiguousarray(values, dtype="<f8") + 0.0
+    values[np.isnan(values)] = np.nan
+    return values.data
+
+
+def _show(value: int | str | None) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def undeclared(dataset: Dataset) -> list[str]:
+    """Return the features with missing values that the card does not allow; none without a domain.
+
+    This reads the rows: say it to their holder only.
+    """
+    features = dataset.domain.features if dataset.domain else ()
+    return [f.name for f in features if not f.missing and dataset.X[f.name].isna().any()]
+
+
+def in_words(names: list[str]) -> str:
+    """Say which features lack values that the card promises, and what to do."""
+    return (
+        f"values are missing in {', '.join(names)}, and the card does not allow it: add "
+        f"`missing: true` to the feature, as in {names[0]}: {{..., missing: true}}, or name a "
+        "value under `fill`"
+    )
+
+
+def outside_bounds(dataset: Dataset, card: Card) -> list[str]:
+    """Return a message for each feature, and for the target, with values outside public bounds.
+
+    This reads the rows: say it to their holder only. No value is quoted and no row is counted.
+    """
+    found = []
+    for feature in dataset.domain.features if dataset.domain else ():
+        if isinstance(feature, NumericFeature):
+            values, bounds = numbers_of(dataset.X[feature.name]), (feature.lower, feature.upper)
+            if _any_outside(values, bounds):
+                found.append(_outside(f"feature {feature.name!r}", bounds))
+    if card.task == "regression" and card.target_bounds is not None:
+        lower, upper = map(float, card.public_target or ())
+        if _any_outside(dataset.y, (lower, upper)):
+            found.append(_outside(f"target {card.target!r}", card.target_bounds))
+    return found
+
+
+def _any_outside(values: np.ndarray, bounds: tuple[float, float]) -> bool:
+    lower, upper = bounds
+    with np.errstate(invalid="ignore"):
+        return bool(np.any((values < lower) | (values > upper)))
+
+
+def _outside(what: str, bounds: tuple[float, float]) -> str:
+    lower, upper = bounds
+    return (
+        f"{what} has a value outside its public bounds [{lower:g}, {upper:g}]: correct the "
+        "rows, or the card if its bounds were wrong all along, or let the fit clip such "
+        "values to the bounds with --clip. Choose bounds by what can be known without "
+        "these rows"
+    )
+
+
+def refuse_undeclared(dataset: Dataset) -> None:
+    """Refuse rows with missing values that the card does not allow.
+
+    Raises
+    ------
+    DpreproError
+        The message names the features, and quotes and counts no rows.
+    """
+    names = undeclared(dataset)
+    if names:
+        raise DpreproError(f"{dataset.name}: {in_words(names)}")
+
+
+class UnavailableError(DpreproError):
+    """None of the card's sources has the data at the moment."""
+
+
+def load(
+    name_or_path: str | Path,
+    data_dir: str | Path | None = None,
+    online: bool = True,
+    with_test: bool = False,
+) -> Dataset:
+    """Load and verify the dataset of a built-in card, or of the card at a path.
+
+    Parameters
+    ----------
+    name_or_path
+        For example ``"adult"`` or ``"my/card.yaml"``. A path is preferred to a name.
+    data_dir
+        Folder of local files. None means ``$DPREPRO_DATA``, or else ``files`` in the cache.
+    online
+        Whether missing files may be downloaded.
+    with_test
+        Whether the published test rows are loaded, too, if the card has them.
+
+    Raises
+    ------
+    DpreproError
+        If the card is not valid, or a local file is not what the card says.
+    UnavailableError
+        If no source has the data. The message has the reason of each source, and says where to put
+        the file by hand.
+    ValueError
+        If a parameter is of another type; the message names it.
+
+    Examples
+    --------
+    >>> from dprepro import load
+    >>> dataset = load("breast-cancer")  # comes with scikit-learn
+    >>> dataset.X.shape, dataset.domain.is_public
+    ((569, 30), True)
+    """
+    folder, online = OrNone(path)("data_dir", data_dir), flag("online", online)
+    card = load_card(as_name_or_path("name_or_path", name_or_path))
+    dataset = load_by(card, folder, online)
+    if flag("with_test", with_test) and card.test_card is not None:
+        return replace(dataset, test=load_by(card.test_card, folder, online))
+    return dataset
+
+
+def load_by(card: Card, data_dir: Path | None = None, online: bool = True) -> Dataset:
+    """Load and verify the dataset of a card that has been read; as `load`, without test rows."""
+    failures: list[str] = []
+    for source in card.sources:
+        try:
+            return _finish(read_source(source, card, data_dir, online), source, card)
+        except SourceError as error:
+            failures.append(f"  {source.label}: {error}")
+    reasons = "\n".join(failures)
+    raise UnavailableError(
+        f"dataset {card.name!r}: none of its sources has it:\n{reasons}\n{_advice(card, data_dir)}"
+    )
+
+
+@dataclass(frozen=True)
+class Check:
+    """The state of a dataset on this machine: "ok", "absent" or "wrong".
+
+    `is_private` says whether the message has the number of private rows.
+    """
+
+    name: str
+    status: Literal["ok", "absent", "wrong"]
+    message: str
+    is_private: bool = False
+
+
+def verify_all(names: Sequence[str], data_dir: Path | None = None) -> list[Check]:
+    """Load the datasets, without downloads, and return the state of each."""
+    return [_verify(name, data_dir) for name in names]
+
+
+def _verify(name: str, data_dir: Path | None) -> Check:
+    try:
+        dataset = load(name, data_dir, online=False, with_test=True)
+    except UnavailableError as error:
+        return Check(name, "absent", f"{error}\nOr: dprepro data fetch {name}")
+    except DpreproError as error:
+        return Check(name, "wrong", str(error))
+    rows, columns = dataset.X.shape
+    test = f" and {len(dataset.test.X):,} of a test set" if dataset.test else ""
+    message = f"{rows:,} rows{test}, {columns} columns, from {dataset.source}"
+    return Check(name, "ok", message, load_card(name).is_private(data_dir, with_test=True))
+
+
+def _finish(raw: RawTable, source: Source, card: Card) -> Dataset:
+    try:
+        X, y, domain, units = clean_with_units(raw.table, card, source)
+        check_expectations(X, y, card, units)
+    except DpreproError as error:
+        said = error.with_lines(raw.line_of) if isinstance(error, CardError) else str(error)
+        if not raw.cached:
+            raise DpreproError(f"{raw.origin}: {said}") from error
+        for path in raw.cached:
+            path.unlink(missing_ok=True)  # or every later try would end here again
+        raise SourceError(said) from error
+    digest = raw.sha256 or values_digest(X, y, units)
+    return Dataset(card.name, X, y, card.task, domain, raw.origin, digest, units=units)
+
+
+def missing_files(card: Card, data_dir: Path | None = None) -> list[Path]:
+    """Return where a card's only sources, local files, are looked for and none is; else nothing."""
+    files = [part.file for _, part in card.parts]
+    places = [
+        place
+        for file in files
+        if file is not None
+        for place in file_candidates(file, card.folder, data_dir)
+    ]
+    is_here = None in files or any(place.is_file() for place in places)
+    return [] if is_here else places
+
+
+def _advice(card: Card, data_dir: Path | None) -> str:
+    page = f" ({card.url})" if card.url else ""
+    # Only what comes over a network can be there later.
+    is_local = all(part.file is not None for _, part in card.parts)
+    do = "Put" if is_local else "Try again later, or put"
+    for source in card.sources:
+        places = [
+            f"{file_candidates(part.file, card.folder, data_dir)[0]}"
+            + (f" (sha256 {part.sha256})" if part.sha256 and card.is_public else "")
+            for part in source.files
+            if part.file is not None
+        ]
+        if places:
+            return (
+                f"{do} the file there by hand{page}: {' and '.join(places)}; or "
+                f"set {DATA_VARIABLE} to a folder laid out like that"
+            )
+    return f"Try again later, or add a `file` source to the card{page}"
+
+
+def header_names(card: Card, data_dir: Path | None = None) -> list[str] | None:
+    """Return the names of the columns of a card's first source, as the card calls them.
+
+    Only the header line of a CSV is read, the header of an ARFF file, or the schema of a parquet
+    file.
+
+    Returns
+    -------
+    list of str or None
+        None if the file is not on this machine, or is in an archive or of another format.
+
+    Raises
+    ------
+    DpreproError
+        If the file cannot be read.
+    """
+    source = card.sources[0]
+    if source.kind not in ("file", "pool", "join"):
+        return None
+    parts = source.files if source.join else source.files[:1]  # pooled files have the same columns
+    names: list[str] = []
+    for part in parts:
+        found = _names_of(part, card, data_dir)
+        if found is None:
+            return None
+        names += found
+    return [source.rename.get(name, name) for name in names]
+
+
+def check_names(card: Card, names: list[str]) -> None:
+    """Refuse a card whose columns are not those of its file.
+
+    Parameters
+    ----------
+    names
+        What `header_names` returns.
+
+    Raises
+    ------
+    DpreproError
+        With a line for each name on the card that the file lacks, and for each column of the file
+        that a card with `features` does not mention.
+    """
+    problems = list(_problems(card, names))
+    if problems:
+        raise DpreproError(
+            "\n  ".join([f"the card of {card.name} and the header of its file differ:", *problems])
+        )
+
+
+def _problems(card: Card, names: list[str]) -> Iterator[str]:
+    roles = {
+        "target": [card.target], "unit": [card.unit] if card.unit else [], "drop": card.drop,
+        "features": list(card.features or {}), "fill": list(card.fill),
+    }  # fmt: skip
+    unread = set(card.drop) if card.distinct is None else set()
+    if repeated := [n for n in names if names.count(n) > 1 and n not in unread]:
+        yield repeated_names(names, repeated)
+    said = {name for found in roles.values() for name in found}
+    free = [name for name in dict.fromkeys(names) if name not in said]
+    for role, found in roles.items():
+        for name in found:
+            # A column may be dropped from some sources only.
+            if name not in names and (role != "drop" or card.features is None):
+                yield f"{role}: the file has no column {name!r}{nearest(name, free or names)}"
+    for name in free if card.features is not None else ():
+        yield (
+            f"column {name!r} is not on the card: add it under `features`, or leave it out with "
+            "`drop: [...]`"
+        )
+
+
+def _names_of(part: Source, card: Card, data_dir: Path | None) -> list[str] | None:
+    if part.file is None or part.member is not None:
+        return None
+    path = find_file(part.file, card.folder, data_dir)
+    settings = card.format_of(part)
+    if path is None or settings.kind not in ("csv", "parquet", "arff"):
+        return None
+    try:
+        if settings.kind == "parquet":
+            schema = pa.parquet.read_schema(path)
+            given = {*(card.features or {}), card.target, card.unit, *card.drop}
+            hidden = index_names(schema)
+            return [one_line(n) for n in schema.names if n not in hidden or one_line(n) in given]
+        with path.open("rb") as opened:
+            start = opened.read(64)
+            opened.seek(0)
+            if said := other_kind(start, settings.kind):
+                raise DpreproError(f"not valid {settings.kind}: {said}")
+            if settings.kind == "csv":
+                file = unzipped_stream(opened)
+                return Records(file, dialect_of(settings), block_bytes=2**16).names
+            return parse_arff(unzipped(opened.read()), settings.encoding).names
+    except OSError as error:
+        raise DpreproError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except DpreproError as error:
+        raise DpreproError(f"{path}: {error}") from None
+    except pa.ArrowException as error:
+        raise DpreproError(f"{path}: {parser_problem(error)}") from None

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from dprepro.data.card_parts import one_line
 from dprepro.data.decoding import BadRecordError, NotTextError, Utf8Stream, line_ends
-from dprepro.data.feature_names import one_line
 
 BLOCK_BYTES = 2**20
 """Bytes that are parsed at a time, or one record if that is longer."""

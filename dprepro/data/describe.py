@@ -16,9 +16,8 @@ import pandas as pd
 from dprepro.data import says_private
 from dprepro.data.card import Card
 from dprepro.data.card_parts import FeatureDomain, Source
-from dprepro.data.dataset import Dataset
+from dprepro.data.dataset import Dataset, undeclared, values_digest
 from dprepro.data.domain import CategoricalFeature, Feature
-from dprepro.data.verify import undeclared, values_digest
 from dprepro.runtime.errors import DpreproError
 
 

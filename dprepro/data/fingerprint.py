@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprepro.data import PRIVATE_PREFIX, SYNTHETIC_PREFIX
 from dprepro.data.card_parts import Format
-from dprepro.data.paths import cached_file, find_file
+from dprepro.data.files import cached_file, find_file
 
 if TYPE_CHECKING:
     from dprepro.data.card import Card

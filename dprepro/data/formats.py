@@ -21,9 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from dprepro.data.archives import ARCHIVE_FAULTS, GZIP, PackedError, unzipped, zip_member
 from dprepro.data.arff import parse_arff, read_sparse
-from dprepro.data.card_parts import Format, FormatKind
+from dprepro.data.card_parts import Format, FormatKind, one_line
 from dprepro.data.cells import CellError, Marks, Spelling, read_numbers
 from dprepro.data.decoding import BadRecordError
 from dprepro.data.delimited import (
@@ -35,7 +34,7 @@ from dprepro.data.delimited import (
     Records,
     line_of,
 )
-from dprepro.data.feature_names import one_line
+from dprepro.data.files import ARCHIVE_FAULTS, GZIP, PackedError, unzipped, zip_member
 from dprepro.runtime.errors import DpreproError
 
 

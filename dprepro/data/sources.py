@@ -27,13 +27,12 @@ import pyarrow as pa
 import requests
 from scipy.special import logit, ndtri
 
-from dprepro.data.archives import extract_member
 from dprepro.data.card import Card
 from dprepro.data.card_parts import Source, Synthetic
 from dprepro.data.cells import convert, holds
 from dprepro.data.cleaning import column_kinds
+from dprepro.data.files import cached_file, extract_member, file_candidates, find_file
 from dprepro.data.formats import line_of_row, read_table
-from dprepro.data.paths import cached_file, file_candidates, find_file
 from dprepro.runtime.errors import DpreproError
 
 TIMEOUT_VARIABLE = "DPREPRO_TIMEOUT"

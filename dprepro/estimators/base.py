@@ -36,7 +36,7 @@ class DPEstimator(Parametrised, BaseEstimator):
         adjacency: Adjacency,
         public: Iterable[str | bool] = (),
         *,
-        unpaid: Sequence[str] = (),
+        unaccounted: Sequence[str] = (),
         gaps: Sequence[str] = (),
         epsilon: float | None = None,
         delta: float | None = None,
@@ -47,7 +47,7 @@ class DPEstimator(Parametrised, BaseEstimator):
             epsilon=self.epsilon if epsilon is None else epsilon,
             delta=own_delta if delta is None else delta,
             adjacency=adjacency,
-            unpaid=list(unpaid),
+            unaccounted=list(unaccounted),
             assumed_public=[text for text in public if isinstance(text, str)],
             gaps=list(gaps),
         )

@@ -33,9 +33,8 @@ from dprepro.estimators.targets import (
     read_labels,
     read_targets,
 )
-from dprepro.privacy.private import Private
-from dprepro.rows.chunked import ChunkedRows
-from dprepro.rows.collection import CollectionRows, is_collection
+from dprepro.privacy.query import Private
+from dprepro.rows.chunked import ChunkedRows, CollectionRows, is_collection
 from dprepro.rows.table import Table, is_table
 from dprepro.runtime.arguments import Instance, Integer, Kind, OrNone
 

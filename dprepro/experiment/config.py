@@ -449,7 +449,7 @@ class ExperimentConfig(FrozenModel):
 
     @property
     def card(self) -> str:
-        """What to give to `dprepro.data.load`: a built-in name, or the path of a card."""
+        """What to give to `dprepro.data.dataset.load`: a built-in name, or the path of a card."""
         looks_like_path = "/" in self.dataset or self.dataset.endswith((".yaml", ".yml"))
         return str(self._source.path.parent / self.dataset) if looks_like_path else self.dataset
 

@@ -22,11 +22,9 @@ from dprepro.experiment.config import ExperimentConfig
 from dprepro.experiment.plan import asked_metrics
 from dprepro.experiment.plan_record import Outlook
 from dprepro.experiment.record import Record, Task
-from dprepro.experiment.run import Observer
-from dprepro.experiment.summary import CellKey, Summary, Tally
-from dprepro.privacy.budget import PrivacyBudget
+from dprepro.experiment.run import CellKey, Observer, Summary, Tally
+from dprepro.privacy.budget import PrivacyBudget, whose_epsilon
 from dprepro.privacy.guarantee_status import UNVERIFIED
-from dprepro.privacy.units import whose_epsilon
 from dprepro.runtime.terminal import Stacked, StackedColumn, counted, progress_bar
 from dprepro.runtime.text import visible
 

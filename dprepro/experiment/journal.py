@@ -2,7 +2,7 @@
 
 Lines of three other kinds stand between them: the environment of a run, before the tasks that it
 added, the plan of its config, whenever that is not the one stated last, and the end of a run. See
-`dprepro.experiment.record_codec` for what a line looks like.
+`dprepro.experiment.record` for what a line looks like.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from pydantic import ValidationError
 
 from dprepro.experiment.packed import SUFFIX, PackedJournal, RecordTable, unpacked
 from dprepro.experiment.plan_record import StatedPlan
-from dprepro.experiment.record import Record, Task
-from dprepro.experiment.record_codec import (
+from dprepro.experiment.record import (
     NOT_NEXT,
     Chain,
     DamagedLineError,
+    Record,
+    Task,
     is_chained,
     parsed,
     written,
@@ -77,7 +78,7 @@ def as_it_lies(path: Path) -> Path:
 def refuse_two_forms(path: Path, lines: bytes) -> None:
     """Raise DpreproError if a packed journal is beside `path` that its lines do not begin with."""
     packed = path.with_suffix(SUFFIX)
-    if packed != path and packed.is_file() and not lines.startswith(read_bytes(packed)):
+    if packed != path and packed.is_file() and not lines.startswith(journal_bytes(packed)):
         raise DpreproError(
             f"{path} and {packed.name} are two journals of one config: move one of them to another "
             "folder, and join them with `dprepro results merge`"
@@ -130,7 +131,7 @@ def read_journal(path: Path, keys: Collection[str] | None = None) -> JournalCont
             packed = PackedJournal(_read_file(path))
             if not packed.has_records_as_lines:
                 return _contents_of_packed(packed, keys)
-    return contents_of(entry for _, entry in entries(read_bytes(path), path, keys))
+    return contents_of(entry for _, entry in entries(journal_bytes(path), path, keys))
 
 
 class JournalTable:
@@ -202,7 +203,7 @@ class JournalTable:
         return read_journal(self.path)
 
 
-def read_bytes(path: Path) -> bytes:
+def journal_bytes(path: Path) -> bytes:
     """Return the bytes of a journal's lines, also of a packed one. Raises DpreproError."""
     if not is_packed(path):
         return _read_file(path)
@@ -384,7 +385,7 @@ class Journal:
         if self._cuts_torn:
             self._cut_torn()
         if not (self._fresh or self._file.content) and self._packed.is_file():
-            self._unpacked = read_bytes(self._packed)
+            self._unpacked = journal_bytes(self._packed)
         return self
 
     def _cut_torn(self) -> None:

@@ -21,6 +21,7 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import Any
 
+from dprepro.experiment.environment import keep_working_directory_out
 from dprepro.experiment.executors import (
     Call,
     CallQueue,
@@ -31,7 +32,6 @@ from dprepro.experiment.executors import (
     WorkerDiedError,
 )
 from dprepro.experiment.machine_errors import is_stopped, machine_fault, told_fault, was_killed
-from dprepro.experiment.safe_path import keep_working_directory_out
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.threads import THREAD_VARIABLES, granted, settle_threads
 

@@ -50,8 +50,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from dprepro.experiment.record import Record, Status, Task
-from dprepro.experiment.record_codec import parsed, tie_of, tied
+from dprepro.experiment.record import Record, Status, Task, parsed, tie_of, tied
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 KEY = "S16"

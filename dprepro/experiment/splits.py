@@ -16,7 +16,7 @@ from dprepro.data.dataset import Dataset, bounding_key, kept_rows
 from dprepro.experiment.config import Evaluation
 from dprepro.experiment.plan import split_generator
 from dprepro.experiment.record import Task
-from dprepro.privacy.units import ROW
+from dprepro.privacy.budget import ROW
 
 
 def split_rows(

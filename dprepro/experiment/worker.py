@@ -16,18 +16,16 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from dprepro.data import load
 from dprepro.data.card import load_card
-from dprepro.data.dataset import Dataset
+from dprepro.data.dataset import Dataset, load
 from dprepro.data.domain import Domain, TaskKind
 from dprepro.data.encode import ENCODINGS
 from dprepro.estimators.contract import Estimator, figures_of, ledger_of, ledger_summary_of
 from dprepro.experiment.config import ExperimentConfig, load_config
 from dprepro.experiment.executors import MachineFaultError
-from dprepro.experiment.ledger_disclosures import note_circumstances, setting_of
 from dprepro.experiment.machine_errors import machine_fault
 from dprepro.experiment.metrics import Scores, score
-from dprepro.experiment.plan import task_seed
+from dprepro.experiment.plan import note_disclosures, setting_of, task_seed
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.splits import SplitKey, all_rows_of, parts_of
 from dprepro.methods import own, registry
@@ -42,7 +40,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class DataRef:
-    """Where a worker finds the dataset: what to give to `dprepro.data.load`. Made by `of`.
+    """Where a worker finds the dataset: what to give to `dprepro.data.dataset.load`. Made by `of`.
 
     `with_test` asks for the donors' own test rows. `fingerprint` tells states of the data apart
     within one process. `seal`, unless empty, is the card's `Card.seal` where the run was planned,
@@ -189,7 +187,7 @@ def fit_task(task: Task, data: DataRef) -> Estimator:
     rows = rows_of(task, data)
     seed = task_seed(task)
     estimator = _fit(task, _dataset(data).task, rows.X_train, rows.y_train, rows.domain, seed)
-    note_circumstances(ledger_of(estimator), task)
+    note_disclosures(ledger_of(estimator), task)
     return estimator
 
 
@@ -204,7 +202,7 @@ def fit_all_rows(task: Task, data: DataRef) -> Estimator:
     X = ENCODINGS[registry.get(task.method).encoding](domain).transform(given)
     seed = task_seed(task, all_rows=True)
     estimator = _fit(task, dataset.task, X, y, domain, seed)
-    note_circumstances(ledger_of(estimator), task, all_rows=True)
+    note_disclosures(ledger_of(estimator), task, all_rows=True)
     return estimator
 
 
@@ -252,7 +250,7 @@ def fit_table(task: Task, data: DataRef, given: TableRef) -> Estimator:
     estimator = _fit(
         task, card.task, table, card.target, table.domain, task_seed(task, all_rows=True)
     )
-    note_circumstances(ledger_of(estimator), task, all_rows=True)
+    note_disclosures(ledger_of(estimator), task, all_rows=True)
     return estimator
 
 

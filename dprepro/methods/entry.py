@@ -17,10 +17,9 @@ from typing import Any, Protocol
 
 from dprepro.data.domain import Domain, NumericFeature, TaskKind
 from dprepro.estimators.contract import Estimator, check_parameters, is_estimator
-from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.budget import Division, PrivacyBudget, check_unit, row_budget
 from dprepro.privacy.guarantee_status import Noise
 from dprepro.privacy.sensitivity import Adjacency
-from dprepro.privacy.units import Division, check_unit, row_budget
 from dprepro.runtime.errors import DEBUG_VARIABLE, DpreproError
 from dprepro.runtime.kernels import kernel_modules
 
@@ -128,7 +127,7 @@ class Method:
         `dprepro.estimators.inputs.read_training_rows`.
     divides
         How its budget is divided where a unit of privacy owns several rows; see
-        `dprepro.privacy.units.Division`. Tests compare it with the ledgers of fits.
+        `dprepro.privacy.budget.Division`. Tests compare it with the ledgers of fits.
     repeats_within
         Largest difference of a metric, relative, that the same task may show when it is run again:
         `REPEATS`, or a larger one where linear algebra decides.

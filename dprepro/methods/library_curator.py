@@ -10,8 +10,7 @@ from dprepro.estimators.columns import values_withheld
 from dprepro.estimators.inputs import Arrays
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import BudgetError
+from dprepro.privacy.query import BudgetError, Private
 from dprepro.privacy.sensitivity import Adjacency
 
 

@@ -18,12 +18,11 @@ import numpy as np
 
 from dprepro.estimators.contract import Estimator, finest_outputs, ledger_of
 from dprepro.methods.plugins import PACKAGE_FILE
-from dprepro.privacy.noise_tracking import watching_sources
+from dprepro.privacy.ledger import watching_sources
 
 if TYPE_CHECKING:
     from dprepro.methods.entry import Method, Setting
-    from dprepro.privacy.ledger import Ledger
-    from dprepro.privacy.noise_tracking import Watched
+    from dprepro.privacy.ledger import Ledger, Watched
 
 NOT_OURS = "its noise, if there is any, does not come from dprepro's samplers"
 REPEATS = (
@@ -69,7 +68,7 @@ def fit_method(
         estimator.fit(X, y)
     if (ledger := ledger_of(estimator)) is not None:
         ledger.code = method.code
-        if not any(text.startswith("fixed seed") for text in ledger.unpaid):
+        if not any(text.startswith("fixed seed") for text in ledger.unaccounted):
             ledger.note_seed(setting.seed)
         _note_noise(ledger, sources)
     return estimator

@@ -22,8 +22,8 @@ from typing import Any, get_args
 
 from dprepro.data.domain import TaskKind
 from dprepro.methods.entry import Guarantee, Method, blamed_on, kind_of
+from dprepro.privacy.budget import Division
 from dprepro.privacy.guarantee_status import Noise
-from dprepro.privacy.units import Division
 from dprepro.runtime.errors import DpreproError, DpreproWarning, nearest
 
 PLUGIN_VARIABLE = "DPREPRO_METHODS"

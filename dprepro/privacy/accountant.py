@@ -13,7 +13,8 @@ from dp_accounting import dp_event, rdp
 from dp_accounting.pld import common
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from dprepro.privacy.ledger_entry import LARGEST_EXPONENT, LedgerEntry
+from dprepro.privacy.budget import LARGEST_EXPONENT
+from dprepro.privacy.ledger_entry import LedgerEntry
 from dprepro.privacy.subsampling import GRAIN, LITTLE_NOISE, loss_grain, sampled_loss
 
 _ORDERS = 1 + np.geomspace(1e-2, 1e5, 32_000)

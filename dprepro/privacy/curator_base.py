@@ -19,14 +19,15 @@ import numpy as np
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import delta_of
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.mechanisms import NoiseSource, Unit
+from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.query import (
     BudgetError,
     Instruction,
     Query,
     Release,
+    ScaledInteger,
     SensitivityError,
-    Whole,
+    Unit,
 )
 from dprepro.privacy.sensitivity import Adjacency, Sensitivity
 
@@ -76,7 +77,7 @@ class Answers(Protocol):
         ...
 
 
-class GaussianUses:
+class GaussianMechanism:
     """The uses of one Gaussian mechanism: one entry of the ledger, answered query by query.
 
     Every answer draws its own noise, of every number in it. A use is spent by queries whose shares
@@ -184,7 +185,9 @@ class Curator:
         self._answers = answers
         self._source.choose_publicly_by(answers.public_entropy)
 
-    def _answer(self, uses: GaussianUses, query: Query, exactly: Callable[[Any], Whole]) -> Release:
+    def _answer(
+        self, uses: GaussianMechanism, query: Query, exactly: Callable[[Any], ScaledInteger]
+    ) -> Release:
         """Answer a query with the noise of `uses`, or as it was answered before.
 
         `exactly` is asked for the exact answer where none was released.
@@ -214,7 +217,7 @@ class Curator:
         sensitivity: Sensitivity,
         uses: int,
         budget: PrivacyBudget,
-    ) -> GaussianUses:
+    ) -> GaussianMechanism:
         """Enter a Gaussian mechanism in the ledger and return its uses; see `LedgerEntry`.
 
         Raises
@@ -233,7 +236,7 @@ class Curator:
             releases=releases, noise_multiplier=noise_multiplier, sensitivity=sensitivity,
             uses=uses, budget=budget,
         )  # fmt: skip
-        return GaussianUses(self._source, scale, sensitivity.stated, uses)
+        return GaussianMechanism(self._source, scale, sensitivity.stated, uses)
 
     def _announce(self, query: Query, release: Release) -> Release:
         """Return the answer to a query and let listeners hear both.
@@ -296,8 +299,8 @@ class Curator:
 
     def _read_exactly(self, what: str) -> None:
         """List, unless it is listed, an exact value that leaves the curator without noise."""
-        if what not in self._source.ledger.unpaid:
-            self._source.ledger.unpaid.append(what)
+        if what not in self._source.ledger.unaccounted:
+            self._source.ledger.unaccounted.append(what)
 
     def tell(self, instruction: Instruction) -> None:
         """Do with the rows what an instruction says; it is made of releases alone."""

@@ -1,18 +1,19 @@
-"""The ledger: every noisy release of a fit, and what they add up to."""
+"""The ledger: every noisy answer of a fit, what they add up to, and what drew their noise."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
-from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.ledger_entry import CHOICES, LARGEST_EXPONENT, LedgerEntry
+from dprepro.privacy.budget import LARGEST_EXPONENT, ROW, PrivacyBudget, check_unit
+from dprepro.privacy.ledger_entry import CHOICES, LedgerEntry
 from dprepro.privacy.sampling.sampler import SAMPLING_DISTANCE
 from dprepro.privacy.sensitivity import Adjacency
-from dprepro.privacy.units import ROW, check_unit
 from dprepro.runtime.arguments import Instance, sequence, texts
 
 TOLERANCE = 1e-6
@@ -67,7 +68,7 @@ class Ledger:
         The stated guarantee; `adjacency` can be given by its text.
     entries
         The releases, in order.
-    unpaid
+    unaccounted
         In words, what was read from private rows and is not covered by epsilon. Empty for a sound
         fit.
     assumed_public
@@ -113,7 +114,7 @@ class Ledger:
     delta: float
     adjacency: Adjacency
     entries: list[LedgerEntry] = field(default_factory=list)
-    unpaid: list[str] = field(default_factory=list)
+    unaccounted: list[str] = field(default_factory=list)
     assumed_public: list[str] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
     post_processing: list[str] = field(default_factory=list)
@@ -126,7 +127,7 @@ class Ledger:
         self.epsilon, self.delta = self.budget.plain()
         self.adjacency = Adjacency(self.adjacency)
         self.entries = [*sequence("entries", self.entries, _ENTRY, "a list of LedgerEntry")]
-        self.unpaid = [*texts("unpaid", self.unpaid)]
+        self.unaccounted = [*texts("unaccounted", self.unaccounted)]
         self.assumed_public = [*texts("assumed_public", self.assumed_public)]
         self.gaps = [*texts("gaps", self.gaps)]
         self.post_processing = [*texts("post_processing", self.post_processing)]
@@ -168,11 +169,11 @@ class Ledger:
     def note_seed(self, seed: object) -> None:
         """List a fixed seed as not covered by epsilon: whoever knows it can subtract the noise."""
         if seed is not None:
-            self.unpaid.append("fixed seed: repeatable, never for release")
+            self.unaccounted.append("fixed seed: repeatable, never for release")
 
     def note_observed(self, reads: Iterable[str]) -> None:
         """List first, unless listed, what was read of the domain: epsilon does not cover it."""
-        self.unpaid[:0] = [read for read in reads if read not in self.unpaid]
+        self.unaccounted[:0] = [read for read in reads if read not in self.unaccounted]
 
     @property
     def is_sampled_exactly(self) -> bool:
@@ -225,7 +226,7 @@ class Ledger:
         It holds if all reads are covered by epsilon, no gap is listed, there is a release, the
         spent epsilon is at most the stated one, and `samplers_suffice`.
         """
-        broken = self.unpaid or self.gaps or self.is_empty
+        broken = self.unaccounted or self.gaps or self.is_empty
         return not broken and self.samplers_suffice and self.within_budget
 
     def spent_epsilon(self, adjacency: Adjacency | None = None) -> float:
@@ -313,7 +314,7 @@ class Ledger:
             "true_epsilon": _finite(self.spent_epsilon()),
             "replace_one_epsilon": _finite(self.spent_epsilon(Adjacency.REPLACE_ONE)),
             "holds": self.holds,
-            "unpaid": list(self.unpaid),
+            "unpaid": list(self.unaccounted),
             "gaps": list(self.gaps),
             "floating_point": list(self.floating_point),
             "releases": [
@@ -355,3 +356,43 @@ def slack(epsilon: float) -> float:
 def _finite(epsilon: float) -> float | None:
     """Return epsilon rounded, None for infinity, which strict JSON lacks."""
     return round(epsilon, 6) if math.isfinite(epsilon) else None
+
+
+class Watched(Protocol):
+    """What draws noise; see `dprepro.privacy.mechanisms.NoiseSource`."""
+
+    @property
+    def may_have_drawn(self) -> bool:
+        """Whether it has drawn noise, or cannot rule it out."""
+        ...
+
+    def drawn_for(self, ledger: Ledger) -> list[LedgerEntry]:
+        """Return the entries of a ledger that it wrote and has drawn exact noise for."""
+        ...
+
+
+_WATCHED: ContextVar[tuple[list[Watched], ...]] = ContextVar("watched", default=())
+
+
+@contextmanager
+def watching_noise() -> Iterator[Callable[[], bool]]:
+    """Yield a function that says whether a fit of this context may have drawn noise by now."""
+    with watching_sources() as sources:
+        yield lambda: any(source.may_have_drawn for source in sources)
+
+
+@contextmanager
+def watching_sources() -> Iterator[list[Watched]]:
+    """Yield a list that each new source of this context joins. Contexts can be nested."""
+    sources: list[Watched] = []
+    token = _WATCHED.set((*_WATCHED.get(), sources))
+    try:
+        yield sources
+    finally:
+        _WATCHED.reset(token)
+
+
+def watch(source: Watched) -> None:
+    """Watch a new source of noise, for all who asked for it."""
+    for sources in _WATCHED.get():
+        sources.append(source)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.budget import PrivacyBudget, group_budget
 from dprepro.runtime.arguments import (
     SHARE,
     Integer,
@@ -19,9 +19,6 @@ from dprepro.runtime.arguments import (
     sequence,
     text,
 )
-
-LARGEST_EXPONENT = 700.0
-"""exp of it is a float; exp of 710 is not."""
 
 Choice = Literal["exponential", "permute-and-flip"]
 Mechanism = Literal["gaussian", "laplace", "exponential", "permute-and-flip", "cited"]
@@ -175,27 +172,3 @@ class LedgerEntry:
             sensitivity=rows * self.sensitivity,
             replace_one=None if exchange is None else rows * exchange,
         )
-
-
-def group_budget(budget: PrivacyBudget, changes: int) -> PrivacyBudget:
-    """Return what an (epsilon, delta)-DP mechanism keeps for neighbours so many changes apart.
-
-    (c epsilon, f delta), with c changes and f as `group_factor`; delta is at most 1. By induction:
-    one change more multiplies the delta so far by e^epsilon, and adds its own (Vadhan 2017, "The
-    Complexity of Differential Privacy", Lemma 2.2).
-    """
-    epsilon, delta = budget
-    grown = 0.0 if delta == 0 else min(1.0, group_factor(epsilon, changes) * delta)
-    return PrivacyBudget(changes * epsilon, grown)
-
-
-def group_factor(epsilon: float, changes: int) -> float:
-    """Return 1 + e^epsilon + ... + e^((c - 1) epsilon), c = `changes`, or infinity if it is huge.
-
-    It is (e^(c epsilon) - 1) / (e^epsilon - 1) where epsilon is above 0.
-    """
-    if epsilon == 0:
-        return float(changes)
-    if changes * epsilon > LARGEST_EXPONENT:
-        return math.inf
-    return math.expm1(changes * epsilon) / math.expm1(epsilon)

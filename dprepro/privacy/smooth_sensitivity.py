@@ -44,8 +44,7 @@ from __future__ import annotations
 
 import math
 
-from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.uses import ExponentialUses, LaplaceUses
+from dprepro.privacy.mechanisms import ExponentialMechanism, LaplaceMechanism, NoiseSource
 
 TOTAL_BITS = 60
 TOTAL = 2**TOTAL_BITS
@@ -124,7 +123,7 @@ def weighted_choices(
     releases: str,
     eta: float,
     robust_sensitivity: float,
-) -> ExponentialUses:
+) -> ExponentialMechanism:
     """Return choices of a given shape by the Weighted Exponential Mechanism, P ~ exp(eta utility).
 
     Each is (2 eta Delta, 0, zeta)-DP, Delta the robust sensitivity at zeta (Theorem 3). A constant
@@ -132,7 +131,7 @@ def weighted_choices(
     between the moves of two candidates. One ledger entry covers all choices. A choice is drawn
     exactly, from utilities in whole numbers; see `NoiseSource.choose`.
     """
-    return ExponentialUses(
+    return ExponentialMechanism(
         source,
         shape,
         releases=releases,
@@ -149,7 +148,7 @@ def weighted_noisy_max(
     releases: str,
     eta: float,
     robust_sensitivity: float,
-) -> LaplaceUses:
+) -> LaplaceMechanism:
     """Return Weighted Return Noisy Max with noise Laplace(1 / eta), uses by groups by values.
 
     Of what it answers, the index of each group's largest value is released.
@@ -159,7 +158,7 @@ def weighted_noisy_max(
     disjoint rows do not compose in parallel (section 9 says so): normalising moves the weights of
     all of them.
     """
-    return LaplaceUses(
+    return LaplaceMechanism(
         source,
         shape,
         releases=releases,

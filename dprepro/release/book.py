@@ -28,9 +28,9 @@ from dprepro.data.register import (
     state_folder,
     write_own,
 )
-from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.budget import LARGEST_EXPONENT, PrivacyBudget
 from dprepro.privacy.ledger import ROW, TOLERANCE, Ledger, slack, spent_epsilon
-from dprepro.privacy.ledger_entry import LARGEST_EXPONENT, LedgerEntry
+from dprepro.privacy.ledger_entry import LedgerEntry
 from dprepro.privacy.sampling.sampler import SAMPLING_DISTANCE
 from dprepro.privacy.sensitivity import REPLACE_ONE, Adjacency
 from dprepro.release.likeness import Rows, Sketch

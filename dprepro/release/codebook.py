@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from dprepro.data.dates import as_number, is_date_format
-from dprepro.data.feature_names import expand_names
+from dprepro.data.card_parts import expand_names
+from dprepro.data.domain import as_number, is_date_format
 from dprepro.release.columns import Form, decoded, separator_of
 from dprepro.runtime.errors import DpreproError, nearest
 from dprepro.runtime.files import MEBIBYTE, read_bytes

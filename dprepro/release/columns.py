@@ -19,11 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from dprepro.data.archives import unzipped
 from dprepro.data.arff import parse_arff
-from dprepro.data.card_parts import MISSING_TEXTS, Format, FormatKind
-from dprepro.data.dates import as_number
-from dprepro.data.feature_names import MOST_FEATURES, one_line
+from dprepro.data.card_parts import MISSING_TEXTS, MOST_FEATURES, Format, FormatKind, one_line
+from dprepro.data.domain import as_number
+from dprepro.data.files import unzipped
 from dprepro.data.formats import ColumnKind, index_names, other_kind, parser_problem, read_table
 from dprepro.runtime.errors import DpreproError
 

@@ -17,9 +17,8 @@ from dprepro.data.card import load_card
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.estimators.contract import Estimator, explains_rows
 from dprepro.experiment.config import ExperimentConfig
-from dprepro.experiment.ledger_disclosures import check_tuned_splits
 from dprepro.experiment.method_names import name_meant, names_in_config
-from dprepro.experiment.plan import PlannedTask, narrow, plan
+from dprepro.experiment.plan import PlannedTask, check_tuned_splits, narrow, plan
 from dprepro.experiment.record import Task
 from dprepro.experiment.worker import (
     DataRef,

@@ -18,8 +18,7 @@ from dprepro.data.card import Card, card_names
 from dprepro.data.card_parts import Distinct, Expect, FeatureDomain, Format, Source
 from dprepro.experiment.config import ExperimentConfig, MethodEntry, config_names
 from dprepro.experiment.plan_record import KEY_SCHEMA, StatedPlan
-from dprepro.experiment.record import Record, Task
-from dprepro.experiment.record_codec import FORMAT
+from dprepro.experiment.record import FORMAT, Record, Task
 from dprepro.release import statement
 from dprepro.runtime.errors import DpreproError, nearest
 
@@ -124,7 +123,7 @@ _OF_EVERY_LINE: Schema = {
         "description": "A checksum of all that stands before it.",
     },
 }
-"""What `dprepro.experiment.record_codec` writes at the end of a line."""
+"""What `dprepro.experiment.record` writes at the end of a line."""
 
 
 SCHEMAS: dict[str, Callable[[], Schema]] = {

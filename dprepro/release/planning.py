@@ -15,13 +15,12 @@ import pandas as pd
 
 from dprepro.additive.model import AdditiveModel
 from dprepro.data.card import Card, load_card
+from dprepro.data.dataset import missing_files
 from dprepro.data.domain import Domain, NumericFeature, TaskKind, draw_features
 from dprepro.data.encode import ENCODINGS
-from dprepro.data.loading import missing_files
 from dprepro.estimators.contract import ledger_of, plans_ledger
 from dprepro.experiment.config import ExperimentConfig, MethodEntry
-from dprepro.experiment.ledger_disclosures import note_circumstances, setting_of
-from dprepro.experiment.plan import narrow, plan, task_seed
+from dprepro.experiment.plan import narrow, note_disclosures, plan, setting_of, task_seed
 from dprepro.experiment.record import Task
 from dprepro.methods import registry
 from dprepro.methods.entry import Guarantee, Method, Setting
@@ -243,7 +242,7 @@ def require_sound(ledger: Ledger | None, why_missing: str, allows_floating_point
     if ledger is None:
         raise DpreproError(f"nothing is released without a ledger: {why_missing}")
     if not ledger.holds:
-        reasons = [*ledger.unpaid, *ledger.gaps] or [_overspent(ledger)]
+        reasons = [*ledger.unaccounted, *ledger.gaps] or [_overspent(ledger)]
         raise DpreproError(
             f"the stated guarantee, {ledger.budget}, does not hold: {'; '.join(reasons)}. Nothing "
             "was spent"
@@ -335,7 +334,7 @@ def planned_ledgers(
     rows = round((card.expect.rows or ROWS) * (1 - (0 if all_rows else config.held_out)))
     found = list(_fit_all(tasks, domain, card.task, rows))
     for each in found:
-        note_circumstances(each.ledger, each.task, all_rows)
+        note_disclosures(each.ledger, each.task, all_rows)
     if tasks and not found:
         names = " and ".join(dict.fromkeys(task.method for task in tasks))
         raise DpreproError(
@@ -410,7 +409,7 @@ def _fit(
             if type(planned) is not Ledger:
                 return PlannedLedger(task, None)
             planned.code = ledger.code
-            planned.note_observed(ledger.unpaid)
+            planned.note_observed(ledger.unaccounted)
             for text in ledger.floating_point:
                 planned.note_floating_point(text)
     return PlannedLedger(task, _unless_empty(task, planned or ledger), model=fitted)

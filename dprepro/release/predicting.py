@@ -21,11 +21,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from dprepro.additive.bins import OTHER, FeatureBins
-from dprepro.additive.intervals import sizes_of
-from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
-from dprepro.additive.texts import read_categories
+from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor, sizes_of
 from dprepro.data.card import Card
-from dprepro.data.cells import CellError, Kind, Marks, read_numbers
+from dprepro.data.cells import CellError, Kind, Marks, read_as_categories, read_numbers
 from dprepro.data.domain import CategoricalFeature, as_floats, category_codes
 from dprepro.rows.card_table import csv_settings
 from dprepro.rows.readers import CsvSettings, TableError
@@ -299,7 +297,7 @@ _Item = TypeVar("_Item")
 class NewRows:
     """A table of new rows, read for a model as the rows were that it was fitted to.
 
-    Texts are read as `dprepro.additive.texts` says. A number outside the bounds counts as the first
+    Texts are read as `dprepro.data.cells` says. A number outside the bounds counts as the first
     or the last bin. A category that the model does not know counts as "(other)", and a missing
     value as the bin that missing values went to; where there is no such bin, they add 0.
 
@@ -380,7 +378,7 @@ class NewRows:
             column, said = raw[self._columns[name]], self._described.get(name)
             if isinstance(feature, CategoricalFeature):
                 relabelled = None if said is None else said.category_of
-                read[feature.name] = read_categories(column, feature, self._marks, relabelled)
+                read[feature.name] = read_as_categories(column, feature, self._marks, relabelled)
             else:
                 written = None if said is None else said.date
                 spelling = self._marks.spelling

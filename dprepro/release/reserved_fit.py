@@ -13,8 +13,7 @@ from dprepro.data.card import Card
 from dprepro.estimators.contract import ledger_of
 from dprepro.experiment.environment import git_state
 from dprepro.methods.entry import Method
-from dprepro.privacy.ledger import Ledger, slack
-from dprepro.privacy.noise_tracking import watching_noise
+from dprepro.privacy.ledger import Ledger, slack, watching_noise
 from dprepro.release.book import Entry, Total, read_book, reserve, settle
 from dprepro.release.likeness import Rows
 from dprepro.release.rows import compared_facts

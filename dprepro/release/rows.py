@@ -14,13 +14,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dprepro.data import load
 from dprepro.data.card import Card
-from dprepro.data.dataset import Dataset
-from dprepro.data.dates import as_number
+from dprepro.data.dataset import Dataset, load, outside_bounds, refuse_undeclared, values_digest
+from dprepro.data.domain import as_number
 from dprepro.data.fingerprint import SAME_EVERYWHERE, file_digest, is_stood_in_for
 from dprepro.data.register import token_of
-from dprepro.data.verify import outside_bounds, refuse_undeclared, values_digest
 from dprepro.release.codebook import Entry
 from dprepro.release.columns import KNOWN_LISTS, Convention, Form, as_floats, as_texts, present
 from dprepro.runtime.errors import DpreproError

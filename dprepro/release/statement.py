@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dprepro.additive.describe import bands_in_words
+from dprepro.additive.describe import bands_in_words, intervals_in_words
 from dprepro.additive.file import LoadedClassifier, LoadedRegressor
-from dprepro.additive.intervals import intervals_in_words
 from dprepro.data.domain import NumericFeature
 from dprepro.estimators.contract import ledger_of
 from dprepro.privacy.ledger import ROW, Ledger
@@ -433,7 +432,7 @@ def state(model: Loaded, content: bytes, publisher: Publisher) -> Statement:
         mechanisms=_mechanisms(ledger),
         assumed_public=list(ledger.assumed_public),
         not_covered=NotCovered(
-            reads=list(ledger.unpaid),
+            reads=list(ledger.unaccounted),
             gaps=list(ledger.gaps),
             floating_point=list(ledger.floating_point),
             always=[
@@ -531,7 +530,7 @@ def _registry(ledger: Ledger, data: DataDomain, publisher: Publisher) -> Registr
         unprotected_quantities="; ".join(
             [
                 *public_in_words(ledger, publisher.compared),
-                *ledger.unpaid,
+                *ledger.unaccounted,
             ]
         ),
         unit_of_privacy=unit_in_words(ledger.unit, ledger.rows_per_unit),

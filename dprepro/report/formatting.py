@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from dprepro.judge.omnibus import FAR, Omnibus
 from dprepro.judge.verdicts import CellVerdict, LimitedBy, Verdict
+from dprepro.privacy.budget import whose_epsilon
 from dprepro.privacy.guarantee_status import NO_LEDGER, AuthorsWord
-from dprepro.privacy.units import whose_epsilon
 from dprepro.report.layout import Entry, Group, ResultTable
 from dprepro.results.cell import TUNED_NOTE, ResultCell
 from dprepro.runtime.terminal import counted

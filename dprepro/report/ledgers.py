@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.text import Text
 
+from dprepro.privacy.budget import ROW, unit_in_words
 from dprepro.privacy.guarantee_status import AuthorsWord, Standing
 from dprepro.privacy.sampling.sampler import SAMPLING_DISTANCE
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.subsampling import moments_epsilon
-from dprepro.privacy.units import ROW, unit_in_words
 from dprepro.results.metrics import level as heading_of
 from dprepro.runtime.terminal import BareTable, Renderable, below, indented
 from dprepro.runtime.text import visible
@@ -188,7 +188,7 @@ def said_beside(ledger: Ledger) -> list[tuple[str, list[str]]]:
     """Return what a ledger says beside its releases: headings, each with its lines."""
     return [
         ("Taken as public", ledger.assumed_public),
-        ("Read, but not covered by epsilon", ledger.unpaid),
+        ("Read, but not covered by epsilon", ledger.unaccounted),
         ("Gaps in the proof", ledger.gaps),
         ("Floating point, where real arithmetic is taken as given", ledger.floating_point),
         ("Edits after the fit, which cost no budget", ledger.post_processing),
@@ -213,7 +213,7 @@ def verdict(ledger: Ledger) -> str:
     if ledger.holds:
         given = ", in real arithmetic (it lists floating point)" if ledger.floating_point else ""
         return f"{promise}: {says} {Standing.HOLDS}{given}"
-    reasons = [*ledger.unpaid, *ledger.gaps]
+    reasons = [*ledger.unaccounted, *ledger.gaps]
     if ledger.is_empty:
         reasons.append("it names no release")
     if not ledger.samplers_suffice:
@@ -283,8 +283,8 @@ def _is_sampled(ledger: Ledger) -> bool:
 
 def _why_not(ledger: Ledger) -> str:
     reasons = []
-    if ledger.unpaid:
-        reads = len(ledger.unpaid)
+    if ledger.unaccounted:
+        reads = len(ledger.unaccounted)
         reasons.append(f"{reads} read{'s' if reads > 1 else ''} not covered by epsilon")
     if ledger.gaps:
         reasons.append(f"{len(ledger.gaps)} gap{'s' if len(ledger.gaps) > 1 else ''}")

@@ -119,7 +119,7 @@ class LedgerSummary(BaseModel):
     """What a record keeps of a ledger; see `dprepro.privacy.ledger.Ledger.summary`.
 
     An epsilon is None where it is infinite, `floating_point` where it was not recorded. Files call
-    `spent_epsilon` ``true_epsilon``.
+    `spent_epsilon` ``true_epsilon``, and `unaccounted` ``unpaid``.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -129,7 +129,7 @@ class LedgerSummary(BaseModel):
     adjacency: str = ""
     spent_epsilon: _Epsilon | None = Field(None, validation_alias="true_epsilon")
     replace_one_epsilon: _Epsilon | None = None
-    unpaid: tuple[str, ...] = ()
+    unaccounted: tuple[str, ...] = Field((), validation_alias="unpaid")
     gaps: tuple[str, ...] = ()
     floating_point: tuple[str, ...] | None = None
     releases: tuple[Mapping[str, Any], ...] = ()

@@ -45,7 +45,7 @@ class Spending:
     ----------
     levels, unverified
         In order of the stated epsilon; and the stated epsilons at which the method kept no ledger.
-    unpaid, gaps
+    unaccounted, gaps
         Distinct reads that epsilon does not cover, and gaps in the proof; without the fixed seed.
     is_seeded
         Whether a fixed seed was used, as reproductions do. Such a model must not be released.
@@ -60,7 +60,7 @@ class Spending:
     adjacency: str
     delta: float
     levels: tuple[Level, ...]
-    unpaid: tuple[str, ...]
+    unaccounted: tuple[str, ...]
     gaps: tuple[str, ...]
     is_seeded: bool
     floating_point: tuple[str, ...] | None = None
@@ -85,7 +85,7 @@ class Spending:
     @property
     def stands(self) -> bool:
         """Whether the stated guarantee holds, apart from a fixed seed."""
-        return not (self.unpaid or self.gaps or self.is_overspent or self.unverified)
+        return not (self.unaccounted or self.gaps or self.is_overspent or self.unverified)
 
 
 @dataclass(frozen=True)
@@ -197,8 +197,8 @@ def _unverified(dataset: str, method: str, records: Iterable[Record]) -> Iterabl
 def _spending(
     dataset: str, method: str, delta: float, ledgers: Sequence[LedgerSummary]
 ) -> Spending:
-    unpaid = dict.fromkeys(text for ledger in ledgers for text in ledger.unpaid)
-    reads = tuple(text for text in unpaid if not text.startswith(_FIXED_SEED))
+    unaccounted = dict.fromkeys(text for ledger in ledgers for text in ledger.unaccounted)
+    reads = tuple(text for text in unaccounted if not text.startswith(_FIXED_SEED))
     return Spending(
         dataset,
         method,
@@ -207,7 +207,7 @@ def _spending(
         tuple(_levels(ledgers)),
         reads,
         tuple(dict.fromkeys(text for ledger in ledgers for text in ledger.gaps)),
-        is_seeded=len(reads) < len(unpaid),
+        is_seeded=len(reads) < len(unaccounted),
         floating_point=_floating_point(ledgers),
         is_authors_word=any(ledger.code for ledger in ledgers),
     )

@@ -12,13 +12,12 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from dprepro.privacy.query import Instruction, Whole
+from dprepro.privacy.query import Instruction, ScaledInteger
 from dprepro.rows.chunked import ChunkedRows
-from dprepro.rows.encrypted import EncryptedStore
 from dprepro.rows.folder import Folder
 from dprepro.rows.ingest import ChunkStore, Source
 from dprepro.rows.partition import Columns, Partition, SortedRows
-from dprepro.rows.store import Store
+from dprepro.rows.store import EncryptedStore, Store
 from dprepro.runtime.threads import ALONE, Threads
 
 Part = TypeVar("Part", bound=Partition)
@@ -47,7 +46,7 @@ class ArrayHolder(Generic[Part]):
         parts = max(1, min(threads.number, n_rows // LEAST_ROWS))
         self.partitions: list[Part] = threads.map(make, even_parts(n_rows, parts))
 
-    def answer(self, question: Any) -> Whole:
+    def answer(self, question: Any) -> ScaledInteger:
         """Return the exact answer: private."""
         return total(self._threads.map(lambda part: part.answer(question), self.partitions))
 
@@ -127,7 +126,7 @@ class ChunkHolder(Generic[Part]):
                 folder.release()
             raise
 
-    def answer(self, question: Any) -> Whole:
+    def answer(self, question: Any) -> ScaledInteger:
         """Return the exact answer: private."""
         return total(self._threads.map(lambda part: part.answer(question), self.partitions))
 
@@ -147,11 +146,11 @@ class ChunkHolder(Generic[Part]):
         self._store.finish(instruction.feature)
 
 
-def total(answers: Sequence[Whole]) -> Whole:
+def total(answers: Sequence[ScaledInteger]) -> ScaledInteger:
     """Return the sum of exact answers to one question: private."""
     if len(answers) == 1:
         return answers[0]
-    return Whole(np.sum([answer.numbers for answer in answers], axis=0), answers[0].unit)
+    return ScaledInteger(np.sum([answer.numbers for answer in answers], axis=0), answers[0].unit)
 
 
 def even_parts(n_rows: int, parts: int) -> Iterator[slice]:

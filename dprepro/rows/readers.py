@@ -22,7 +22,6 @@ import pyarrow.compute as pc
 import pyarrow.dataset
 import pyarrow.parquet
 
-from dprepro.data.archives import PackedError, unzipped_stream
 from dprepro.data.card_parts import MISSING_TEXTS
 from dprepro.data.cells import BLANKS, PLAIN, CellError, Marks, Spelling, convert, read_numbers
 from dprepro.data.decoding import BadRecordError
@@ -34,6 +33,7 @@ from dprepro.data.delimited import (
     Records,
     line_of,
 )
+from dprepro.data.files import PackedError, unzipped_stream
 from dprepro.data.formats import counts_agree, is_utf8, other_kind
 from dprepro.runtime.errors import DpreproError, nearest
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dprepro.additive.describe import intervals_in_words
 from dprepro.additive.editing import set_value, undo
 from dprepro.additive.file import model_from_json, model_to_json
-from dprepro.additive.intervals import LEVELS, ResidualSizes, intervals_in_words
+from dprepro.additive.model import LEVELS, ResidualSizes
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusRegressor
 from dprepro.release.statement import as_html, as_markdown, state

@@ -16,7 +16,7 @@ from dprepro.additive.units import Powers
 from dprepro.data.domain import CategoricalFeature, Domain, Feature, NumericFeature
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.privacy.noise_tracking import watching_noise
+from dprepro.privacy.ledger import watching_noise
 from dprepro.runtime.errors import DpreproError
 from tests.additive import small
 

@@ -9,13 +9,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dprepro.additive.texts import (
+from dprepro.data.cells import (
+    BLANKS,
+    Marks,
     ignores_blanks,
     missing_numbers,
     missing_texts,
-    read_categories,
+    read_as_categories,
 )
-from dprepro.data.cells import BLANKS, Marks
 from dprepro.data.domain import CategoricalFeature
 
 MISSING = ("", "?", "NA", "-9")
@@ -26,7 +27,7 @@ def read(
 ) -> list[Any]:
     column = pa.chunked_array([pa.array(values)])
     feature = CategoricalFeature("c", categories)
-    found = read_categories(column, feature, Marks(missing), relabelled)
+    found = read_as_categories(column, feature, Marks(missing), relabelled)
     return [None if pd.isna(value) else value for value in found]
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dprepro.audit import AuditVerdict, audit, find_case, subjects
-from dprepro.audit.canaries import KINDS
-from dprepro.privacy.curator_base import GaussianUses
+from dprepro.audit.pairs import KINDS
+from dprepro.privacy.curator_base import GaussianMechanism
 
 PLUS = "dp-ebm-plus"
 
@@ -54,6 +54,6 @@ def test_the_answers_about_every_kind_pass_and_noise_that_is_missing_shows(kind,
     assert [result.verdict for result in sound].count(AuditVerdict.WITHIN) >= 2
     for result in sound:
         assert 0.7 < result.ceiling.epsilon / 8.0 <= 1.0 + 1e-6
-    add = GaussianUses._scale_of
-    monkeypatch.setattr(GaussianUses, "_scale_of", lambda *of: add(*of) / 50)
+    add = GaussianMechanism._scale_of
+    monkeypatch.setattr(GaussianMechanism, "_scale_of", lambda *of: add(*of) / 50)
     assert audit(case, 80, seed=1).verdict is AuditVerdict.EXCEEDED

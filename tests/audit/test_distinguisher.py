@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dprepro.audit.distinguisher import judge, learn
+from dprepro.audit.bounds import judge, learn
 from dprepro.privacy.lower_bounds import epsilon_lower_bound, mu_lower_bound
 
 

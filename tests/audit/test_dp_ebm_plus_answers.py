@@ -20,7 +20,7 @@ from dprepro.methods.dp_ebm_plus.queries import (
     Residuals,
     Totals,
 )
-from dprepro.privacy.curator_base import GaussianUses
+from dprepro.privacy.curator_base import GaussianMechanism
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.query import BudgetError, SensitivityError
 
@@ -52,7 +52,7 @@ def spoil(monkeypatch, *kinds, where=..., factor=0.0, feature=None):
 
     With `feature`, of queries about a single feature those about this one alone.
     """
-    answer = GaussianUses.answer
+    answer = GaussianMechanism.answer
 
     def spoiled(self, exact, query, unit=1.0):
         release = answer(self, exact, query, unit)
@@ -63,7 +63,7 @@ def spoil(monkeypatch, *kinds, where=..., factor=0.0, feature=None):
         value[where] = silent[where] + factor * (value[where] - silent[where])
         return replace(release, value=value)
 
-    monkeypatch.setattr(GaussianUses, "answer", spoiled)
+    monkeypatch.setattr(GaussianMechanism, "answer", spoiled)
 
 
 @TASKS

@@ -14,7 +14,7 @@ from dprepro.methods.lazybb import calibration
 from dprepro.methods.lazybb import queries as lazybb_queries
 from dprepro.methods.lazybb.curator import LazyBBCurator
 from dprepro.privacy import composition, mechanisms
-from dprepro.privacy.curator_base import GaussianUses
+from dprepro.privacy.curator_base import GaussianMechanism
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.query import BudgetError, SensitivityError
@@ -35,14 +35,14 @@ def caught(name, task=None, *, epsilon=STRONG, trials=FEW, seed=1):
                                             ("dp-ebm-sound", "regression"),
                                             ("dp-ebm-joint", "binary")])  # fmt: skip
 def test_half_the_noise(name, task, monkeypatch):
-    add, hand = NoiseSource.add_gaussian, GaussianUses.hand_to_kernel
+    add, hand = NoiseSource.add_gaussian, GaussianMechanism.hand_to_kernel
 
     def halved(self, query, shape):
         scale, normals = hand(self, query, shape)
         return scale / 2, normals
 
     assert not caught(name, task, trials=600)
-    monkeypatch.setattr(GaussianUses, "hand_to_kernel", halved)
+    monkeypatch.setattr(GaussianMechanism, "hand_to_kernel", halved)
     monkeypatch.setattr(
         NoiseSource,
         "add_gaussian",
@@ -94,14 +94,14 @@ def test_a_constant_seed(name, monkeypatch):
 
 
 def test_histograms_without_noise(monkeypatch):
-    answer = GaussianUses.answer
+    answer = GaussianMechanism.answer
 
     def silent(self, exact, query, unit=1.0):
         release = answer(self, exact, query, unit)
         is_histogram = isinstance(query, queries.CellCounts)
         return replace(release, value=exact * unit) if is_histogram else release
 
-    monkeypatch.setattr(GaussianUses, "answer", silent)
+    monkeypatch.setattr(GaussianMechanism, "answer", silent)
     assert caught("dp-ebm-sound", "binary", epsilon=1.0)
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from dprepro.audit import AuditVerdict, audit_in_one_run, find_one_run_case, one_run_names
+from dprepro.audit.auditing import GUESSED_SHARE
 from dprepro.audit.case import OneRunCase
-from dprepro.audit.one_run import GUESSED_SHARE
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.lower_bounds import Guesses, mu_lower_bound

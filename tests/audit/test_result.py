@@ -9,9 +9,9 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from dprepro.audit import AuditVerdict, audit, find_case
+from dprepro.audit.auditing import OneRunResult
 from dprepro.audit.bounds import Claim, claim_of
 from dprepro.audit.case import Ceiling
-from dprepro.audit.one_run import OneRunResult
 from dprepro.audit.result import reasons
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger, LedgerEntry
@@ -81,7 +81,7 @@ def test_the_share_of_a_ceiling_is_stated_where_anything_can_be_shown():
 
 
 def test_a_fixed_seed_of_the_audit_is_no_reason_for_an_excess():
-    ledger = Ledger(1.0, 0.0, "zero-out", unpaid=["bounds of x"], gaps=["a gap"])
+    ledger = Ledger(1.0, 0.0, "zero-out", unaccounted=["bounds of x"], gaps=["a gap"])
     ledger.note_seed(5)
     assert reasons(ledger) == ("bounds of x", "a gap")
 

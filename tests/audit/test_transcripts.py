@@ -11,7 +11,7 @@ from dprepro.audit.evidence import mu_squared
 from dprepro.audit.transcript import Overheard
 from dprepro.methods.dpboost import curator, estimator
 from dprepro.methods.dpboost.sensitivity import gain_sensitivity
-from dprepro.privacy.curator_base import GaussianUses
+from dprepro.privacy.curator_base import GaussianMechanism
 from dprepro.privacy.gdp import mu_of
 
 CASES = {name for name, _ in subjects() if isinstance(find_case(name).fit, Overheard)}
@@ -102,13 +102,13 @@ def test_the_pairs_differ_in_one_row(name):
 
 def spoil(monkeypatch, change):
     """Change the standard normal numbers of all steps of boosting."""
-    hand = GaussianUses.hand_to_kernel
+    hand = GaussianMechanism.hand_to_kernel
 
     def spoiled(self, query, shape):
         scale, normals = hand(self, query, shape)
         return scale, change(normals)
 
-    monkeypatch.setattr(GaussianUses, "hand_to_kernel", spoiled)
+    monkeypatch.setattr(GaussianMechanism, "hand_to_kernel", spoiled)
 
 
 @pytest.mark.audits

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from dprepro import __version__
 from dprepro.audit import subjects
-from dprepro.audit.canaries import KINDS
 from dprepro.audit.case import MethodPair
+from dprepro.audit.pairs import KINDS
 from dprepro.audit.trials import TrialRunner
 from dprepro.cli import app
 from dprepro.cli.audit import _chosen

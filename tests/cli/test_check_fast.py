@@ -11,7 +11,7 @@ from dprepro.cli import app
 from dprepro.experiment import worker
 from dprepro.experiment.config import load_config
 from dprepro.experiment.plan import plan
-from dprepro.experiment.record_codec import OF_THE_LINE
+from dprepro.experiment.record import OF_THE_LINE
 from dprepro.judge import verdicts
 from dprepro.judge.snapshot import COLUMNS, NAME
 from dprepro.papers import document

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from dprepro import compare
 from dprepro.cli import app
 from dprepro.data import PRIVATE_PREFIX
-from dprepro.experiment.journal import journal_files, read_bytes
+from dprepro.experiment.journal import journal_bytes, journal_files
 from dprepro.results import folder as results_module
 from tests.report.journals import records, write
 
@@ -105,7 +105,7 @@ def test_from_python_it_is_the_same(folder):
 
 def values(config, label, epsilon):
     found = {}
-    for line in read_bytes(journal_files(COMMITTED)[config]).splitlines():
+    for line in journal_bytes(journal_files(COMMITTED)[config]).splitlines():
         entry = json.loads(line)
         task = entry.get("task", {})
         if (task.get("label"), task.get("epsilon")) == (label, epsilon):

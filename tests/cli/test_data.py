@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from dprepro.cli import app
 from dprepro.cli.data import _COMMANDS, data
-from dprepro.data.loading import UnavailableError
+from dprepro.data.dataset import UnavailableError
 from dprepro.runtime.errors import DpreproError
 
 PAGE = Path(__file__).parents[2] / "docs" / "own-data.md"

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.data import load
 from dprepro.data.card import load_card
+from dprepro.data.dataset import load
 from dprepro.data.delimited import Records
 from dprepro.experiment.config import load_config
 from dprepro.runtime.errors import DpreproError
@@ -170,7 +170,7 @@ def test_checking_a_card_reads_no_rows(data: Path, monkeypatch: pytest.MonkeyPat
         def tables(self, *_: object, **__: object) -> NoReturn:
             raise AssertionError("rows are read")
 
-    monkeypatch.setattr("dprepro.data.header.Records", Watched)
+    monkeypatch.setattr("dprepro.data.dataset.Records", Watched)
     said = dprepro("data", "check", "card.yaml")
     assert "card.yaml: complete: binary, target y, 3 features" in said
     assert "Whether the rows keep to it: dprepro data check card.yaml --rows reads them" in said

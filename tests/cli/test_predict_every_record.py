@@ -12,7 +12,7 @@ import yaml
 
 from dprepro.additive.file import load_model, save_model
 from dprepro.data.cleaning import public_domain
-from dprepro.data.loading import load_by
+from dprepro.data.dataset import load_by
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier
 from tests.commands import dprepro
 from tests.data.written import CATEGORIES, LABELS, Written, read_again, written_line

@@ -13,7 +13,7 @@ import pytest
 
 from dprepro.additive import file as model_files
 from dprepro.additive.file import ALLOWANCE, load_model
-from dprepro.privacy.noise_tracking import watching_noise
+from dprepro.privacy.ledger import watching_noise
 from dprepro.release import book, folder
 from dprepro.release.book import book_path, read_book
 from dprepro.runtime.errors import DpreproError

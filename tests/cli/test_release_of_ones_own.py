@@ -19,7 +19,7 @@ SOURCE = """
 import numpy as np
 
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
-from dprepro.methods.registry import Guarantee, Method
+from dprepro.methods.entry import Guarantee, Method
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.guarantee_status import Noise
 

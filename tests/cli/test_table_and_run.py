@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app
 from dprepro.experiment.config import load_config
-from dprepro.experiment.run import Options, run
-from dprepro.experiment.summary import Tally
+from dprepro.experiment.run import Options, Tally, run
 from dprepro.methods import registry
 from tests.experiment.test_run import Watch
 from tests.in_process import in_process
@@ -26,7 +25,7 @@ __all__ = ["in_process", "lab"]
 
 METHOD = """
 import numpy as np
-from dprepro.methods.registry import Guarantee, Method
+from dprepro.methods.entry import Guarantee, Method
 
 
 class Tilted:

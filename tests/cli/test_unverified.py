@@ -18,7 +18,7 @@ __all__ = ["in_process"]
 
 PLUGIN = """
 from sklearn.linear_model import LogisticRegression
-from dprepro.methods.registry import Guarantee, Method
+from dprepro.methods.entry import Guarantee, Method
 
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 

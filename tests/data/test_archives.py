@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.data import load
-from dprepro.data.archives import ALWAYS, MOST_MEMBERS, PackedError, extract_member, unzipped
 from dprepro.data.card import load_card
-from dprepro.data.header import header_names
+from dprepro.data.dataset import header_names, load
+from dprepro.data.files import ALWAYS, MOST_MEMBERS, PackedError, extract_member, unzipped
 from dprepro.release.columns import read_columns
 from dprepro.rows.readers import CsvFile, CsvSettings, TableError
 from dprepro.runtime.errors import DpreproError
@@ -86,7 +85,7 @@ def test_a_bomb_in_a_member_is_refused_too(tmp_path: Path) -> None:
 
 
 def test_there_is_a_limit_in_bytes_whatever_the_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dprepro.data.archives.MOST_BYTES", 1000)
+    monkeypatch.setattr("dprepro.data.files.MOST_BYTES", 1000)
     assert len(unzipped(gzip.compress(b"0" * 1000))) == 1000
     with pytest.raises(PackedError):
         unzipped(gzip.compress(b"0" * 1001))
@@ -104,7 +103,7 @@ def test_a_header_that_states_a_smaller_size_is_not_believed() -> None:
 
 def test_too_many_members_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MOST_MEMBERS == 10_000
-    monkeypatch.setattr("dprepro.data.archives.MOST_MEMBERS", 50)
+    monkeypatch.setattr("dprepro.data.files.MOST_MEMBERS", 50)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for number in range(51):

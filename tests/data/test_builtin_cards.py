@@ -10,16 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprepro.data import SYNTHETIC_PREFIX, load
+from dprepro.data import SYNTHETIC_PREFIX
 from dprepro.data.card import Card, card_names, load_card
 from dprepro.data.card_parts import Source
 from dprepro.data.cells import Marks, read_numbers
 from dprepro.data.cleaning import clean, column_kinds
-from dprepro.data.dataset import Dataset
+from dprepro.data.dataset import Dataset, load, values_digest
 from dprepro.data.describe import describe
 from dprepro.data.formats import read_table
 from dprepro.data.sources import _parse as parse
-from dprepro.data.verify import values_digest
 from dprepro.runtime.errors import DpreproError
 
 SIZES = {

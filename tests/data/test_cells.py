@@ -20,7 +20,7 @@ from dprepro.data.cells import (
     read_categories,
     read_numbers,
 )
-from dprepro.data.dates import as_number, is_date_format
+from dprepro.data.domain import as_number, is_date_format
 
 MARKS = Marks(["", "?", "NA", "-200", "99"])
 NAN = float("nan")

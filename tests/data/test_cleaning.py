@@ -11,11 +11,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dprepro.data import load
 from dprepro.data.card import Card, load_card
 from dprepro.data.cleaning import clean, clean_with_units, column_kinds
+from dprepro.data.dataset import load, values_digest
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.data.verify import values_digest
 from dprepro.runtime.errors import DpreproError
 
 MakeCard = Callable[..., Card]

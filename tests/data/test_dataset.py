@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.data import load
+from dprepro.data.dataset import load
 
 
 @pytest.mark.parametrize("as_text", [repr, str, "{}".format, lambda shown: repr([shown])])

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from dprepro.data import load
 from dprepro.data.card import load_card
+from dprepro.data.dataset import load, values_digest
 from dprepro.data.describe import Column, Description, describe
-from dprepro.data.verify import values_digest
 
 WriteCard = Callable[..., Path]
 FEATURES: dict[str, Any] = {

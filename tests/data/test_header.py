@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app
 from dprepro.data.card import Card, load_card
-from dprepro.data.header import check_names, header_names
+from dprepro.data.dataset import check_names, header_names
 from dprepro.runtime.errors import DpreproError
 
 CARD = """

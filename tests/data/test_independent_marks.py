@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from dprepro.data.card import Card
 from dprepro.data.cleaning import public_domain
-from dprepro.data.loading import load_by
+from dprepro.data.dataset import load_by
 from dprepro.release.predicting import NewRows
 from dprepro.rows.card_table import CardTable
 from dprepro.runtime.errors import DpreproError

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from dprepro.additive.file import load_model, save_model
 from dprepro.data.card import Card
 from dprepro.data.cleaning import public_domain
+from dprepro.data.dataset import load_by
 from dprepro.data.domain import Domain
-from dprepro.data.loading import load_by
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier
 from dprepro.release.predicting import NewRows
 from dprepro.rows.card_table import CardTable

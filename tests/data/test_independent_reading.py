@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 from dprepro.data import delimited, formats
 from dprepro.data.cells import Marks, NotNumericError, Spelling, number_of, read_numbers
 from dprepro.data.cleaning import public_domain
+from dprepro.data.dataset import load_by
 from dprepro.data.decoding import BadRecordError
 from dprepro.data.formats import dialect_of
-from dprepro.data.loading import load_by
 from dprepro.release.predicting import NewRows
 from dprepro.rows import readers as rows_csv
 from dprepro.rows.card_table import CardTable

@@ -19,11 +19,8 @@ import pyarrow.parquet
 import pytest
 from filelock import FileLock
 
-from dprepro.data import load
 from dprepro.data.card import load_card
-from dprepro.data.dataset import Dataset
-from dprepro.data.loading import UnavailableError, load_by, verify_all
-from dprepro.data.verify import values_digest
+from dprepro.data.dataset import Dataset, UnavailableError, load, load_by, values_digest, verify_all
 from dprepro.runtime.errors import DpreproError
 from tests.data.conftest import Reply, Server
 
@@ -295,7 +292,7 @@ def test_what_a_killed_download_left_goes_with_the_next(
 ) -> None:
     server.replies["/toy.csv"] = Reply(toy_csv[:20], declared=len(toy_csv), hang="after")
     path = write_card({"sources": [{"http": f"{server.url}/toy.csv", "sha256": sha(toy_csv)}]})
-    code = f"from dprepro.data import load; load({str(path)!r})"
+    code = f"from dprepro.data.dataset import load; load({str(path)!r})"
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     folder = places / "http" / "toy"
     while not [*folder.glob(".download-*/*")]:

@@ -9,9 +9,8 @@ import openml
 import pytest
 import requests
 
-from dprepro.data import load
 from dprepro.data.card import Card
-from dprepro.data.loading import UnavailableError
+from dprepro.data.dataset import UnavailableError, load
 from dprepro.data.sources import SourceError, download_arff
 from tests.data.conftest import Reply, Server
 

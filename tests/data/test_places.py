@@ -5,7 +5,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from dprepro.data.paths import data_folder, file_candidates, find_file
+from dprepro.data.files import data_folder, file_candidates, find_file
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import cache_dir
 

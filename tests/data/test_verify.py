@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dprepro.data.card import Card
-from dprepro.data.verify import check_expectations, values_digest
+from dprepro.data.dataset import check_expectations, values_digest
 from dprepro.runtime.errors import DpreproError
 
 

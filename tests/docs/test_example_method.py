@@ -16,8 +16,7 @@ from dprepro.methods import registry
 from dprepro.methods.entry import Setting
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.guarantee_status import Noise
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import SensitivityError
+from dprepro.privacy.query import Private, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from tests.docs.pages import blocks
 from tests.privacy.curators import RANGE, Fit, table
@@ -64,7 +63,7 @@ def test_it_predicts_the_mean_and_lists_what_it_read(model: Any) -> None:
     assert fitted.predict(x)[0] == pytest.approx(0.5, abs=0.01)
     assert fitted.ledger_.holds
     read = clone(model).set_params(domain=Domain(domain.features, domain.target, ("bounds",)))
-    assert read.fit(x, x[:, 0]).ledger_.unpaid[0] == "bounds"
+    assert read.fit(x, x[:, 0]).ledger_.unaccounted[0] == "bounds"
     assert "range of the target" not in read.ledger_.assumed_public
 
 

@@ -17,8 +17,7 @@ from dprepro.experiment.display import PlainDisplay, cells_table, notes, outlook
 from dprepro.experiment.journal import read_journal
 from dprepro.experiment.plan import asked_metrics, plan
 from dprepro.experiment.record import Record
-from dprepro.experiment.run import Options, look_ahead, run
-from dprepro.experiment.summary import Tally
+from dprepro.experiment.run import Options, Tally, look_ahead, run
 from dprepro.runtime.errors import DpreproError
 from tests.experiment.test_record import TASK
 from tests.experiment.test_run import Watch

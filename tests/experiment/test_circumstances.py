@@ -5,18 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dprepro.data import load
+from dprepro.data.dataset import load
 from dprepro.experiment.config import ExperimentConfig, load_config
-from dprepro.experiment.ledger_disclosures import (
+from dprepro.experiment.plan import (
     NAMES,
     OWNERS,
     SPLIT,
     STRATA,
     TUNED,
     check_tuned_splits,
-    note_circumstances,
+    note_disclosures,
+    plan,
 )
-from dprepro.experiment.plan import plan
 from dprepro.experiment.run import Options, look_ahead
 from dprepro.experiment.splits import SplitKey, parts_of
 from dprepro.experiment.worker import DataRef, run_task
@@ -57,7 +57,7 @@ def test_only_a_private_number_of_rows_is_given_away_by_the_split(
     task = plan(config(lab, evaluation=evaluation))[0].task
 
     ledger = Ledger(1.0, 0.0, adjacency)
-    note_circumstances(ledger, task)
+    note_disclosures(ledger, task)
     assert (SPLIT in ledger.assumed_public) == named
 
 
@@ -72,10 +72,10 @@ def test_a_stratified_split_follows_from_labels_of_other_rows(lab: Lab, adjacenc
     for evaluation, named in (("stratified", True), ("random", False), ("folds", False)):
         task = plan(config(lab, evaluation=evaluation))[0].task
         ledger = Ledger(1.0, 0.0, adjacency)
-        note_circumstances(ledger, task)
+        note_disclosures(ledger, task)
         assert (STRATA in ledger.assumed_public) == named
         whole = Ledger(1.0, 0.0, adjacency)
-        note_circumstances(whole, task, all_rows=True)
+        note_disclosures(whole, task, all_rows=True)
         assert STRATA not in whole.assumed_public
 
 
@@ -95,7 +95,7 @@ def test_a_split_of_units_follows_from_the_names_of_others(
 
     task = replace(plan(config(lab))[0].task, unit="person", rows_per_unit=1)
     ledger = Ledger(1.0, 0.0, adjacency)
-    note_circumstances(ledger, task)
+    note_disclosures(ledger, task)
     assert {SPLIT, NAMES} & set(ledger.assumed_public) == {named}
 
 
@@ -113,7 +113,7 @@ def test_of_units_it_is_said_which_number_of_rows_is_public(
     task = replace(plan(config(lab))[0].task, unit="patient", rows_per_unit=rows)
     named = ["number of rows"] if public else []
     ledger = Ledger(1.0, 0.0, adjacency, assumed_public=[*named, "labels"])
-    note_circumstances(ledger, task, all_rows=True)
+    note_disclosures(ledger, task, all_rows=True)
     assert ledger.assumed_public == ["labels", OWNERS, *public]
     assert ledger.unit == "patient"
 
@@ -133,10 +133,10 @@ def test_tuned_parameters_are_unpaid_with_a_fresh_seed_too(lab: Lab, all_rows: b
     experiment = config(lab, seed=None, tuned_on=TUNED_ON)
     [task] = choose_tasks(experiment)
     ledger = fit_model(experiment, task, all_rows=all_rows).ledger_
-    assert ledger.unpaid == [TUNED]
+    assert ledger.unaccounted == [TUNED]
     assert not ledger.holds
     [planned] = planned_ledgers(experiment)
-    assert (planned.ledger.unpaid, planned.ledger.holds) == ([TUNED], False)
+    assert (planned.ledger.unaccounted, planned.ledger.holds) == ([TUNED], False)
 
 
 def test_records_of_a_tuned_config_say_so(lab: Lab) -> None:
@@ -162,7 +162,7 @@ def test_a_card_of_another_name_holds_the_same_rows(lab: Lab) -> None:
     with pytest.raises(DpreproError, match="shares no row with tiny, remove `tuned_on`"):
         look_ahead(experiment, Options(results=lab.results))
     [planned] = planned_ledgers(experiment)
-    assert TUNED in planned.ledger.unpaid
+    assert TUNED in planned.ledger.unaccounted
 
 
 @pytest.mark.parametrize(

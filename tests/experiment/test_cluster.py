@@ -23,8 +23,7 @@ from dprepro.experiment.config import load_config
 from dprepro.experiment.executors import MachineFaultError, TimeLimitError, WorkerDiedError
 from dprepro.experiment.plan_record import Outlook
 from dprepro.experiment.record import Record
-from dprepro.experiment.run import Options, run
-from dprepro.experiment.summary import Summary
+from dprepro.experiment.run import Options, Summary, run
 from dprepro.methods import registry
 from dprepro.runtime.errors import DpreproError
 from tests.experiment import calls

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from dprepro.experiment import environment
-from dprepro.experiment.cluster_worker import Session, end_session, packed, run_call
+from dprepro.experiment.cluster import Session, end_session, packed, run_call
 from dprepro.runtime.errors import DpreproError
 from tests.experiment import calls
 

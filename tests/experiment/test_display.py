@@ -27,7 +27,7 @@ from dprepro.experiment.display import (
 from dprepro.experiment.plan import PlannedTask
 from dprepro.experiment.plan_record import Outlook
 from dprepro.experiment.record import Record
-from dprepro.experiment.summary import Summary, Tally
+from dprepro.experiment.run import Summary, Tally
 from tests.experiment.test_record import TASK
 from tests.lab import Lab
 

@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.experiment.checksums import difference, read_sums, write_sums
 from dprepro.experiment.journal import NO_END, Journal, lacks_end, read_journal
-from dprepro.experiment.maintenance import examine, repair
+from dprepro.experiment.maintenance import difference, examine, read_sums, repair, write_sums
 from dprepro.experiment.plan_record import StatedPlan
-from dprepro.experiment.record import Record
-from dprepro.experiment.record_codec import written
+from dprepro.experiment.record import Record, written
 from dprepro.runtime.append_only_file import JournalWarning
 from dprepro.runtime.errors import DpreproError
 from tests.experiment.test_record import TASK

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from dprepro.experiment import record_codec
+from dprepro.experiment import record as record_codec
 from dprepro.experiment.journal import Journal, JournalTable, entries, read_journal
 from dprepro.experiment.record import Record
 from dprepro.runtime.append_only_file import JournalWarning

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dprepro.experiment.record_codec import (
+from dprepro.experiment.record import (
     Chain,
     DamagedLineError,
     chained_anew,

@@ -11,14 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dprepro.experiment.journal import (
-    JournalTable,
-    journal_files,
-    read_bytes,
-    read_journal,
-)
+from dprepro.experiment.journal import JournalTable, journal_bytes, journal_files, read_journal
 from dprepro.experiment.packed import packed, unpacked
-from dprepro.experiment.record_codec import written
+from dprepro.experiment.record import written
 from dprepro.runtime.errors import DpreproError
 from tests import lab
 from tests.report.journals import records
@@ -101,7 +96,7 @@ def write_both(folder, raw):
 
 def test_both_forms_read_alike(tmp_path):
     lines, file = write_both(tmp_path, journal_of([*SOME, replace(SOME[0], metrics={"auc": 0.5})]))
-    assert read_bytes(file) == lines.read_bytes()
+    assert journal_bytes(file) == lines.read_bytes()
     assert read_journal(file) == read_journal(lines)
     assert read_journal(file).computed_in[SOME[0].task.key]["python"] == "3.11"
     wanted = [SOME[1].task.key, "0" * 16]

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app
 from dprepro.experiment.config import load_config
-from dprepro.experiment.journal import Journal, as_it_lies, read_bytes, read_journal
+from dprepro.experiment.journal import Journal, as_it_lies, journal_bytes, read_journal
 from dprepro.experiment.maintenance import merge, pack, prune, repair, unpack
 from dprepro.experiment.run import Options, look_ahead, run
 from dprepro.runtime.errors import DpreproError
@@ -41,7 +41,7 @@ class TestPacking:
         path.chmod(0o640)
         raw = path.read_bytes()
         file = pack(path)
-        assert (sorted(tmp_path.iterdir()), read_bytes(file)) == ([file], raw)
+        assert (sorted(tmp_path.iterdir()), journal_bytes(file)) == ([file], raw)
         assert file.stat().st_mode & 0o777 == 0o640
         assert pack(file) is None
         assert unpack(file) == path
@@ -110,7 +110,7 @@ class TestPacking:
         raw, file = path.read_bytes(), pack(path)
         with pytest.raises(DpreproError, match="no journal"):
             pack(path)
-        assert (list(tmp_path.iterdir()), read_bytes(file)) == ([file], raw)
+        assert (list(tmp_path.iterdir()), journal_bytes(file)) == ([file], raw)
 
     def test_folders_called_so_are_no_journals(self, tmp_path: Path) -> None:
         file = pack(journal(tmp_path, *ENTRIES))

@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprepro.data import load
-from dprepro.data.dataset import Dataset
+from dprepro.data.dataset import Dataset, load
 from dprepro.experiment.config import ExperimentConfig, load_config
-from dprepro.experiment.ledger_disclosures import OWNERS
-from dprepro.experiment.plan import plan
+from dprepro.experiment.plan import OWNERS, plan
 from dprepro.experiment.splits import SplitKey, all_rows_of, parts_of
 from dprepro.experiment.worker import DataRef, fit_all_rows, fit_task, run_task
+from dprepro.privacy.budget import ROW
 from dprepro.privacy.gdp import epsilon_of, mu_of
-from dprepro.privacy.units import ROW
 from dprepro.release.planning import planned_ledgers
 from dprepro.runtime.errors import DpreproError
 from tests.lab import Lab

@@ -11,9 +11,8 @@ import pytest
 
 from dprepro.data.card import load_card
 from dprepro.experiment import record as record_module
-from dprepro.experiment.journal import journal_files, read_bytes
-from dprepro.experiment.record import Record, Task
-from dprepro.experiment.record_codec import parsed
+from dprepro.experiment.journal import journal_bytes, journal_files
+from dprepro.experiment.record import Record, Task, parsed
 from tests.conftest import ROOT
 
 TASK = Task("d", "m", "l", {"b": 1, "a": [1, 2]}, 1.0, 1e-6, 0, 1, "observed", 0.2, 1, "f")
@@ -128,7 +127,7 @@ def test_of_public_rows_a_record_is_what_it_was() -> None:
 
 def committed_records() -> list[dict[str, Any]]:
     """Return the last record of every journal of our own."""
-    lines = [read_bytes(path).splitlines() for path in journal_files(ROOT / "results").values()]
+    lines = [journal_bytes(path).splitlines() for path in journal_files(ROOT / "results").values()]
     records = ([line for line in found if b'"kind":"record"' in line][-1:] for found in lines)
     return [parsed(line) for last in records for line in last]
 

@@ -16,8 +16,7 @@ from dprepro.experiment.config import ExperimentConfig, load_config
 from dprepro.experiment.journal import read_journal
 from dprepro.experiment.plan_record import Outlook
 from dprepro.experiment.record import Record
-from dprepro.experiment.run import Options, look_ahead, run
-from dprepro.experiment.summary import Summary
+from dprepro.experiment.run import Options, Summary, look_ahead, run
 from dprepro.methods import registry
 from dprepro.runtime.errors import DpreproError
 from tests.in_process import InProcess, in_process

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.experiment import safe_path
-from dprepro.experiment.safe_path import guarded
+from dprepro.experiment import environment as safe_path
+from dprepro.experiment.environment import guarded
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANTED = ("random", "numpy", "socket", "signal", "runpy", "threading", "json", "loky", "dprepro")
@@ -52,7 +52,7 @@ def test_workers_do_not_import_from_the_working_directory(planted, rewriting):
     if sys.version_info < (3, 11) and not rewriting:
         pytest.skip("Python 3.10 does not know the variable")
     before = (
-        "import os, dprepro.experiment.safe_path as s, dprepro.experiment.local as l\n"
+        "import os, dprepro.experiment.environment as s, dprepro.experiment.local as l\n"
         "l.keep_working_directory_out = s._rewrite_commands\n"
         if rewriting
         else ""

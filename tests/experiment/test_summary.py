@@ -8,7 +8,7 @@ import pytest
 
 from dprepro.data import PRIVATE_PREFIX, SYNTHETIC_PREFIX
 from dprepro.experiment.record import Record
-from dprepro.experiment.summary import Summary, Tally
+from dprepro.experiment.run import Summary, Tally
 from tests.experiment.test_record import TASK
 
 

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.experiment.checksums import NAME, Sum, difference, read_sums, unrecorded, write_sums
 from dprepro.experiment.journal import Journal
+from dprepro.experiment.maintenance import NAME, Sum, difference, read_sums, unrecorded, write_sums
 from dprepro.experiment.record import Record
 from dprepro.runtime.errors import DpreproError
 from tests.experiment.test_record import TASK

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from dprepro.data import load
 from dprepro.data.card import load_card
+from dprepro.data.dataset import load
 from dprepro.experiment import worker
 from dprepro.experiment.config import load_config
 from dprepro.experiment.plan import plan, task_seed

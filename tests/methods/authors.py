@@ -10,14 +10,14 @@ SOURCE = """
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from dprepro.methods.registry import Guarantee, Method
+from dprepro.methods.entry import Guarantee, Method
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.guarantee_status import Noise
 
 
 class Fake:
-    entries, unpaid, holds, epsilon = ("a count",), [], True, 1.0
+    entries, unaccounted, holds, epsilon = ("a count",), [], True, 1.0
     def summary(self):
         return {"epsilon": 1.0, "true_epsilon": 0.1, "adjacency": "zero-out", "holds": True}
 

@@ -17,9 +17,8 @@ from dprepro.cli import app
 from dprepro.methods import own, registry
 from dprepro.methods.own import NOT_OURS, REPEATS
 from dprepro.privacy.guarantee_status import AuditVerdict, AuthorsWord
-from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.ledger import Ledger, watching_noise, watching_sources
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.noise_tracking import watching_noise, watching_sources
 from dprepro.results.folder import read_results
 from dprepro.results.runs import runs_of
 from dprepro.runtime.errors import DpreproError

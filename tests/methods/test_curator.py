@@ -6,8 +6,7 @@ import pytest
 from dprepro.estimators.inputs import Arrays
 from dprepro.methods.library_curator import LibraryCurator
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private, PrivateRowsError
-from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.query import BudgetError, Private, PrivateRowsError, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
@@ -46,5 +45,5 @@ def test_a_library_that_failed_does_not_get_the_rows_again():
 
 
 def test_a_fixed_seed_of_the_librarys_noise_is_listed():
-    assert not curator()._source.ledger.unpaid
-    assert "fixed seed" in curator(seed=3)._source.ledger.unpaid[0]
+    assert not curator()._source.ledger.unaccounted
+    assert "fixed seed" in curator(seed=3)._source.ledger.unaccounted[0]

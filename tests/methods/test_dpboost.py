@@ -54,4 +54,4 @@ def test_a_noise_seed_draws_the_same_noise_in_every_split_and_the_ledger_says_so
     np.testing.assert_array_equal(first.decision_function(X), second.decision_function(X))
     other, _ = fit("dpboost-2021", seed=1)
     assert not np.array_equal(first.decision_function(X), other.decision_function(X))
-    assert any("fixed seed" in read for read in first.ledger_.unpaid)
+    assert any("fixed seed" in read for read in first.ledger_.unaccounted)

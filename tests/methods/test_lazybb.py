@@ -75,7 +75,7 @@ def test_the_authors_noise_promises_nothing_and_its_ledger_says_why() -> None:
 
 def test_an_observed_domain_is_unpaid() -> None:
     observed = Domain.observe(X, Y, "binary")
-    assert fitted("lazybb-1r", domain=observed).ledger_.unpaid == list(observed.observed)
+    assert fitted("lazybb-1r", domain=observed).ledger_.unaccounted == list(observed.observed)
 
 
 def test_one_round_is_the_single_rule() -> None:

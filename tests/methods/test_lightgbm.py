@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from dprepro.data import load
+from dprepro.data.dataset import load
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.data.encode import ENCODINGS
 from dprepro.experiment.splits import split_rows

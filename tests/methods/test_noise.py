@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from dprepro.cli import app
 from dprepro.methods.entry import Guarantee
 from dprepro.methods.registry import all_methods
+from dprepro.privacy.budget import Division
 from dprepro.privacy.guarantee_status import Noise
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.units import Division
 from tests.methods.test_methods import PRIVATE, fit, ids
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from dprepro.runtime.errors import DpreproError, DpreproWarning
 
 INF = float("inf")
 METHOD = """
-from dprepro.methods.registry import Guarantee, Method
+from dprepro.methods.entry import Guarantee, Method
 from sklearn.naive_bayes import GaussianNB
 
 def build(setting, **params):

@@ -12,12 +12,12 @@ import pytest
 from dprepro import methods
 from dprepro.methods import registry
 from dprepro.methods.entry import Made
-from dprepro.privacy.private import Private, PrivateRowsError
+from dprepro.privacy.query import Private, PrivateRowsError
 from dprepro.privacy.sensitivity import Adjacency
 from dprepro.runtime.errors import DpreproError
 
 PLUGIN = """
-from dprepro.methods.registry import Guarantee, Method
+from dprepro.methods.entry import Guarantee, Method
 from sklearn.dummy import DummyClassifier
 
 def build(setting, **params):

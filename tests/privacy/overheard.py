@@ -27,17 +27,17 @@ from dprepro.methods.dpboost.subsets import IndependentRows, _take
 from dprepro.methods.forests.curator import LeafLabels
 from dprepro.methods.linear_regression.curator import Products
 from dprepro.methods.locally_linear import gradients
-from dprepro.privacy.curator_base import GaussianUses
+from dprepro.privacy.curator_base import GaussianMechanism
 from dprepro.privacy.ledger_entry import LedgerEntry
-from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.query import Query, Release
-from dprepro.privacy.sampling import ExactSampler
-from dprepro.privacy.uses import (
-    ExponentialUses,
-    PermuteAndFlipUses,
-    SampledGaussianUses,
+from dprepro.privacy.mechanisms import (
+    ExponentialMechanism,
+    NoiseSource,
+    PermuteAndFlipMechanism,
+    SampledGaussianMechanism,
     _NumberedSums,
 )
+from dprepro.privacy.query import Query, Release
+from dprepro.privacy.sampling import ExactSampler
 from tests.methods.dpboost.lab import of_cuts
 
 
@@ -237,16 +237,16 @@ def listening() -> Iterator[Ears]:
         while True:
             yield np.arange(rows)
 
-    normals = GaussianUses.hand_to_kernel
+    normals = GaussianMechanism.hand_to_kernel
     answers: dict[Any, dict[str, Any]] = {
-        GaussianUses: {
+        GaussianMechanism: {
             "answer": in_order,
             "hand_to_kernel": lambda s, q, shape: ears.remember(s, q, normals(s, q, shape)),
         },
         _NumberedSums: {"answer": numbered},
-        SampledGaussianUses: {"answer": in_order},
-        PermuteAndFlipUses: {"choose": choose},
-        ExponentialUses: {
+        SampledGaussianMechanism: {"answer": in_order},
+        PermuteAndFlipMechanism: {"choose": choose},
+        ExponentialMechanism: {
             "choose": choose,
             "hand_to_kernel": lambda s, _, q: ears.remember(s, q, (1.0, s._source.sampler.state)),
         },

@@ -28,8 +28,7 @@ from dprepro.methods.random_boosting.estimator import DPRandomBoostingClassifier
 from dprepro.methods.s_bdt.curator import SBDTCurator
 from dprepro.methods.s_bdt.estimator import SBDTClassifier
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import Query
+from dprepro.privacy.query import Private, Query
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from tests.privacy.curators import (
     _EBM,

@@ -16,13 +16,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
+from dprepro.methods.logistic.curator import CURVATURE, ObjectivePerturbation
 from dprepro.privacy import composition as rounds
-from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.budget import Division, PrivacyBudget, row_budget
 from dprepro.privacy.composition import calibrate_two_phases, gdp_part, gdp_sigma
 from dprepro.privacy.gdp import epsilon_of, mu_of
-from dprepro.privacy.objective import CURVATURE, ObjectivePerturbation
 from dprepro.privacy.subsampling import LARGEST_ORDER, loss_grain, renyi_multiplier, sampled_sigma
-from dprepro.privacy.units import Division, row_budget
 
 mp.dps = 60
 ALLOWED = 1 + mpf(10) ** -9

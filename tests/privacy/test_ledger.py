@@ -144,19 +144,19 @@ def test_halved_noise_is_noticed():
     assert not halved.holds
 
 
-def test_unpaid_reads_and_gaps_break_the_promise():
-    for attribute in ("unpaid", "gaps"):
+def test_unaccounted_reads_and_gaps_break_the_promise():
+    for attribute in ("unaccounted", "gaps"):
         honest = dp_ebm_ledger("gdp", 1.0)
         getattr(honest, attribute).append("something")
         assert not honest.holds
 
 
-def test_a_fixed_seed_is_an_unpaid_read_and_none_is_not():
+def test_a_fixed_seed_is_an_unaccounted_read_and_none_is_not():
     noted = ledger(gaussian(100.0))
     noted.note_seed(None)
-    assert noted.unpaid == []
+    assert noted.unaccounted == []
     noted.note_seed(0)
-    assert noted.unpaid == ["fixed seed: repeatable, never for release"]
+    assert noted.unaccounted == ["fixed seed: repeatable, never for release"]
 
 
 def test_summary_is_strict_json_and_carries_the_spent_epsilon():

@@ -47,14 +47,14 @@ def test_the_same_seed_repeats_and_is_noted():
     first, ledger = draw(seed=7)
     second, _ = draw(seed=7)
     np.testing.assert_array_equal(first, second)
-    assert ledger.unpaid
+    assert ledger.unaccounted
 
 
 def test_no_seed_draws_afresh_and_leaves_nothing_unpaid():
     first, ledger = draw(seed=None)
     second, _ = draw(seed=None)
     assert not np.array_equal(first, second)
-    assert ledger.unpaid == []
+    assert ledger.unaccounted == []
 
 
 def test_public_choices_do_not_come_from_the_generator_of_the_noise():

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from dprepro.privacy.objective import CURVATURE, ObjectivePerturbation
+from dprepro.methods.logistic.curator import CURVATURE, ObjectivePerturbation
 
 SETTINGS = [(1.0, 1.0), (1.0, 10.0), (4.0, 1.0), (0.1, 1.0), (1.0, 0.01)]
 """(epsilon, penalty): the last two leave nothing for the noise unless the penalty is raised."""

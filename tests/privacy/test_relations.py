@@ -92,9 +92,9 @@ WITH_DOMAIN = [
 def test_what_was_read_of_the_domain_is_listed_first(name: str) -> None:
     """No estimator lists it: the curators do."""
     public, read = FITS[name].fit(*table()).ledger_, observed(FITS[name]).fit(*table()).ledger_
-    rest = [text for text in public.unpaid if text != "labels that occur"]
+    rest = [text for text in public.unaccounted if text != "labels that occur"]
     assert not {*READS} & {*rest}
-    assert read.unpaid == [*READS, *rest]
+    assert read.unaccounted == [*READS, *rest]
     assert not read.holds
 
 
@@ -102,15 +102,15 @@ def test_what_was_read_of_the_domain_is_listed_first(name: str) -> None:
 def test_a_planned_ledger_lists_it_too(name: str) -> None:
     X, y = table()
     fit = observed(FITS[name])
-    assert fit.model.planned_ledger(len(X)).unpaid == fit.fit(X, y).ledger_.unpaid
+    assert fit.model.planned_ledger(len(X)).unaccounted == fit.fit(X, y).ledger_.unaccounted
 
 
 def test_a_method_that_forgets_to_list_its_reads_lists_them_all_the_same() -> None:
-    ledger = Ledger(1.0, 0.0, ZERO_OUT, unpaid=["the mean"])
+    ledger = Ledger(1.0, 0.0, ZERO_OUT, unaccounted=["the mean"])
     ZeroOut(ledger, 3, READS)
-    assert ledger.unpaid[:3] == [*READS, "the mean"]
-    assert "fixed seed" in ledger.unpaid[3]
+    assert ledger.unaccounted[:3] == [*READS, "the mean"]
+    assert "fixed seed" in ledger.unaccounted[3]
     ZeroOut(ledger, None, READS)
-    assert ledger.unpaid.count(READS[0]) == 1
+    assert ledger.unaccounted.count(READS[0]) == 1
     with pytest.raises(TypeError, match="observed"):
         ZeroOut(ledger, None)  # type: ignore[call-arg]

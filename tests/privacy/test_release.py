@@ -12,8 +12,15 @@ import pytest
 from dprepro.privacy.curator_base import Curator, listening
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private, PrivateRowsError
-from dprepro.privacy.query import BudgetError, Instruction, Query, Release, SensitivityError
+from dprepro.privacy.query import (
+    BudgetError,
+    Instruction,
+    Private,
+    PrivateRowsError,
+    Query,
+    Release,
+    SensitivityError,
+)
 from dprepro.privacy.sensitivity import ADD_REMOVE, Sensitivity
 
 BUDGET = (1.0, 1e-6)

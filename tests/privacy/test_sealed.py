@@ -16,8 +16,7 @@ import pytest
 
 from dprepro.methods.dp_ebm.curator import DPEBMCurator
 from dprepro.privacy.curator_base import Curator, listening
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import Instruction, Query, Release
+from dprepro.privacy.query import Instruction, Private, Query, Release
 from tests.privacy.contents import contents
 from tests.privacy.curators import FITS, Fit, curator_classes, exchanged, table
 

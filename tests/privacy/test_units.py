@@ -12,11 +12,10 @@ from dp_accounting.pld import PLDAccountant
 
 from dprepro.data.dataset import bounding_key, kept_rows
 from dprepro.privacy import ledger as ledger_module
-from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.budget import Division, PrivacyBudget, row_budget, unit_in_words, whose_epsilon
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT
-from dprepro.privacy.units import Division, row_budget, unit_in_words, whose_epsilon
 from tests.privacy.entries import cited, dp_ebm_ledger, gaussian, laplace, ledger
 
 

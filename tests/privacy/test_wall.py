@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.privacy.private import CURATOR, READER, may_open
+from dprepro.privacy.query import CURATOR, READER, may_open
 from tests.privacy.ways_in import name_of, ways_in
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,20 +110,20 @@ def test_curators_of_methods_are_no_fault(module: str) -> None:
         "rows.open.__closure__[0].cell_contents",
         "sys.settrace(spy)",
         # Something else in the place of what a module or a class has.
-        "import dprepro.privacy.private as wall\nwall.may_open = lambda module: True",
-        "from dprepro.privacy import private\nprivate.CURATOR = 'binning'",
-        "import dprepro.privacy.private\ndprepro.privacy.private.may_open = bool",
-        "from dprepro.privacy.private import Private\nPrivate.open = peek",
+        "import dprepro.privacy.query as wall\nwall.may_open = lambda module: True",
+        "from dprepro.privacy import query as private\nprivate.CURATOR = 'binning'",
+        "import dprepro.privacy.query\ndprepro.privacy.private.may_open = bool",
+        "from dprepro.privacy.query import Private\nPrivate.open = peek",
         "from dprepro.privacy.curator_base import Curator\ndel Curator._announce",
         "class Mine: pass\nMine.open = peek",
         "from dprepro.methods.dp_ebm import curator\ncurator.DPEBMCurator._check_relation = print",
         "from dprepro.methods.dp_ebm import curator\nfor curator.boost in [spy]: pass",
-        "from dprepro.privacy import private\nsetattr(private, 'may_open', bool)",
-        "importlib.import_module('dprepro.privacy.private').may_open = bool",
-        "setattr(importlib.import_module('dprepro.privacy.private'), 'may_open', bool)",
+        "from dprepro.privacy import query as private\nsetattr(private, 'may_open', bool)",
+        "importlib.import_module('dprepro.privacy.query').may_open = bool",
+        "setattr(importlib.import_module('dprepro.privacy.query'), 'may_open', bool)",
         "type(rows).open = peek",
         "kind = type(rows)\nkind.open = peek",
-        "from dprepro.privacy import private\nwall = private\nwall.may_open = bool",
+        "from dprepro.privacy import query as private\nwall = private\nwall.may_open = bool",
         "cls.open = peek",
         "rows.__class__.open = peek",
         "rows.__class__ = Open",

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.ledger import Ledger, watching_noise
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.noise_tracking import watching_noise
 from dprepro.privacy.sampling import Bits, ExactSampler
 from dprepro.privacy.sensitivity import Sensitivity
 

@@ -35,7 +35,7 @@ NAMES = {
 
 ALLOWED = {
     # It asks who is calling.
-    "dprepro.privacy.private": {"_getframe", "f_globals"},
+    "dprepro.privacy.query": {"_getframe", "f_globals"},
     # Of the types in a kernel's signature, without builtins.
     # It also enters packages without their contents, and sets its own flag of the kernels.
     "dprepro.runtime.kernels": {
@@ -92,7 +92,7 @@ ALLOWED = {
         "getattr(..., name.replace('-', '_'))",
     },
     "dprepro.runtime.yaml_files": {"_TextLoader.yaml_implicit_resolvers"},
-    "dprepro.experiment.safe_path": {"getattr(..., name)", "setattr(..., name)"},
+    "dprepro.experiment.environment": {"getattr(..., name)", "setattr(..., name)"},
 }
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score, root_mean_squared_error
 
-from dprepro.data import load
+from dprepro.data.dataset import load
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.dp_ebm.ebm import EBMClassifier

@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 
 from dprepro.data.card import Card, card_names
 from dprepro.experiment.config import ExperimentConfig, config_names
-from dprepro.experiment.journal import journal_files, read_bytes
-from dprepro.experiment.record_codec import OF_THE_LINE, written
+from dprepro.experiment.journal import journal_bytes, journal_files
+from dprepro.experiment.record import OF_THE_LINE, written
 from dprepro.release.json_schemas import SCHEMAS, json_schema
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import builtin
@@ -51,7 +51,7 @@ def test_every_built_in_file_has_its_schema(kind: str, folder: str, names: list[
 def test_lines_of_every_ninth_journal_have_their_schema() -> None:
     kinds = set()
     for path in list(journal_files(ROOT / "results").values())[::9]:
-        lines = read_bytes(path).splitlines()
+        lines = journal_bytes(path).splitlines()
         plans = [line for line in lines if line.startswith(b'{"kind":"plan"')]
         for line in (*lines[:2], *plans[-1:], lines[-1]):
             values = json.loads(line)
@@ -61,7 +61,7 @@ def test_lines_of_every_ninth_journal_have_their_schema() -> None:
 
 
 def test_lines_of_both_formats_have_their_schema() -> None:
-    lines = read_bytes(journal_files(ROOT / "results")["plus-pol"]).decode().splitlines()
+    lines = journal_bytes(journal_files(ROOT / "results")["plus-pol"]).decode().splitlines()
     for kind in ("environment", "plan", "record"):
         sealed = json.loads([line for line in lines if line.startswith(f'{{"kind":"{kind}"')][-1])
         assert faults("journal", sealed) == []

@@ -13,7 +13,7 @@ from dprepro.data.domain import Domain, NumericFeature
 from dprepro.estimators.targets import LEAST_RANGE
 from dprepro.methods import registry
 from dprepro.methods.entry import Setting
-from dprepro.privacy.noise_tracking import watching_noise
+from dprepro.privacy.ledger import watching_noise
 from dprepro.release.planning import _unfit
 from tools.domains import BOUNDS, tried
 

@@ -23,8 +23,8 @@ import pytest
 from dprepro import DPEBMClassifier
 from dprepro.additive.export.plain import to_python
 from dprepro.additive.export.sql import to_sql
-from dprepro.data import load
 from dprepro.data.card import load_card
+from dprepro.data.dataset import load
 from dprepro.release.predicting import predict_table
 
 CARD = """\

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dprepro.data import load
+from dprepro.data.dataset import load
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.experiment.config import load_config
-from dprepro.experiment.ledger_disclosures import SPLIT, note_circumstances
+from dprepro.experiment.plan import SPLIT, note_disclosures
 from dprepro.methods import registry
 from dprepro.methods.entry import Setting
 from dprepro.privacy.sensitivity import REPLACE_ONE
@@ -45,7 +45,7 @@ def test_a_planned_ledger_is_the_fitted_one(data_dir):
         if method.encoding != "frame":
             continue
         model = method.build(Setting("binary", 1.0, 1e-6, domains[kind], 0))
-        note_circumstances(model.fit(telco.X, telco.y).ledger_, planned.task)
+        note_disclosures(model.fit(telco.X, telco.y).ledger_, planned.task)
         assert model.ledger_ == planned.ledger
         compared.add(kind)
     assert compared == {"observed", "public"}

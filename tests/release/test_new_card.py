@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dprepro.data import load
 from dprepro.data.card import load_card
+from dprepro.data.dataset import load
 from dprepro.release.codebook import Codebook, Entry, missing_codes, read_codebook
 from dprepro.release.columns import KNOWN_LISTS, Columns, Form, read_columns
 from dprepro.release.new_card import Choices, NewCard, card_name, check_format, new_card, scalar

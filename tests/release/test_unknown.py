@@ -12,9 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.additive.bins import FeatureBins, numeric_bins
-from dprepro.additive.texts import read_categories
 from dprepro.cli import app
-from dprepro.data.cells import Marks
+from dprepro.data.cells import Marks, read_as_categories
 from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.release import predicting as counting
 from dprepro.release.predicting import Unknown, UnknownValuesError, Wanted, predict_table
@@ -35,7 +34,7 @@ def line_of(bins: FeatureBins, values: list) -> str:
     column = pd.Series(values, name=bins.feature.name)
     if isinstance(bins.feature, CategoricalFeature):
         stored = pa.chunked_array([pa.array(values)])
-        read = read_categories(stored, bins.feature, Marks(["", "NA"]))
+        read = read_as_categories(stored, bins.feature, Marks(["", "NA"]))
         column = pd.Series(read, name=column.name)
     unknown = Unknown([bins])
     unknown.count(column.to_frame())

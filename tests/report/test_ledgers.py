@@ -144,10 +144,10 @@ def test_only_ledgers_with_samples_have_a_column_of_them():
 
 def test_reasons_are_counted_in_the_right_number():
     made = ledger(gaussian(10.0))
-    made.unpaid.append("a")
+    made.unaccounted.append("a")
     made.gaps.append("b")
     assert "does not hold: 1 read not covered by epsilon, 1 gap\n" in printed(made)
-    made.unpaid.append("c")
+    made.unaccounted.append("c")
     made.gaps.append("d")
     assert "does not hold: 2 reads not covered by epsilon, 2 gaps\n" in printed(made)
     assert "does not hold: no release named" in printed(ledger())

@@ -77,7 +77,7 @@ def test_the_summary_of_a_ledger_is_read():
     found = kept_ledger(record)
     assert (found.epsilon, found.delta, found.adjacency) == (1.0, 1e-6, "zero-out")
     assert found.spent_epsilon == KEPT["true_epsilon"] < found.replace_one_epsilon
-    assert (found.unpaid, found.gaps, found.floating_point) == ((), (), ())
+    assert (found.unaccounted, found.gaps, found.floating_point) == ((), (), ())
     assert found.releases[0]["mechanism"] == "gaussian"
 
 

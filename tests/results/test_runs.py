@@ -60,7 +60,7 @@ def test_a_fixed_seed_alone_does_not_break_the_guarantee(tmp_path):
     spending = only_spending(tmp_path)
     assert spending.stands
     assert spending.is_seeded
-    assert spending.unpaid == ()
+    assert spending.unaccounted == ()
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprepro.data import load
 from dprepro.data.card import Card, load_card
+from dprepro.data.dataset import load
 from dprepro.rows.card_table import CardTable
 from dprepro.rows.readers import TableError
 from dprepro.runtime.errors import DpreproError

@@ -21,12 +21,11 @@ from distributed import Client, LocalCluster, wait, worker_client
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus import pairs
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.privacy.curator_base import GaussianUses
+from dprepro.privacy.curator_base import GaussianMechanism
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.query import Whole
+from dprepro.privacy.query import ScaledInteger
 from dprepro.rows import cluster as cluster_module
-from dprepro.rows.cluster import ClusterError, ClusterHolder
-from dprepro.rows.cluster_worker import Seen
+from dprepro.rows.cluster import ClusterError, ClusterHolder, Seen
 from tests.experiment.cluster import Cluster
 from tests.released import published
 from tests.rows import clustered
@@ -158,8 +157,8 @@ def test_only_sums_travel_and_one_answer_a_worker(
     X, y = clustered.collections("z", True, 40)
     wait(X := X.persist())
     fitted("plus, regression", X, y)
-    sums = [reply for reply in replies if isinstance(reply, Whole)]
-    others = [part for reply in replies if not isinstance(reply, Whole) for part in reply]
+    sums = [reply for reply in replies if isinstance(reply, ScaledInteger)]
+    others = [part for reply in replies if not isinstance(reply, ScaledInteger) for part in reply]
     assert len(sums) == 2 * len(rounds)
     assert len(others) == 40
     assert all(isinstance(part, Seen) for part in others)
@@ -242,7 +241,7 @@ def rounds_of(
     sent_in: list[int] = []
     answer, ask = ClusterHolder.answer, ClusterHolder._ask
 
-    def answered(holder: ClusterHolder, question: Any) -> Whole:
+    def answered(holder: ClusterHolder, question: Any) -> ScaledInteger:
         asked.append(question)
         before(len(asked))
         return answer(holder, question)
@@ -276,7 +275,7 @@ def living(pids: list[int], dead: list[int]) -> int:
 def draws_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a name for every time that noise is drawn."""
     drawn: list[str] = []
-    for place, name in ((NoiseSource, "add_gaussian"), (GaussianUses, "hand_to_kernel")):
+    for place, name in ((NoiseSource, "add_gaussian"), (GaussianMechanism, "hand_to_kernel")):
         method = getattr(place, name)
 
         def spied(self: Any, *given: Any, method: Any = method, name: str = name) -> Any:

@@ -18,8 +18,8 @@ from dprepro.methods.dp_ebm.losses import LogisticLoss
 from dprepro.methods.dp_ebm.queries import CellCounts, MergeCells
 from dprepro.methods.dp_ebm.rounds import EBMPartition, Rise, Sorting, Start, StepSums
 from dprepro.privacy.sensitivity import ZERO_OUT
-from dprepro.rows import cluster_worker
-from dprepro.rows.cluster_worker import Fault, HeldParts, Job, SortedPart, sort_part
+from dprepro.rows import cluster
+from dprepro.rows.cluster import Fault, HeldParts, Job, SortedPart, sort_part
 from tests.rows import clustered
 
 TABLE = clustered.frame(90)
@@ -92,7 +92,7 @@ def test_too_little_memory_anywhere_is_a_fault(monkeypatch: pytest.MonkeyPatch) 
     def full(_: Any) -> bytes:
         raise MemoryError("secret")
 
-    monkeypatch.setattr(cluster_worker, "_digest", full)
+    monkeypatch.setattr(cluster, "_digest", full)
     fault = sort_part(TABLE, TABLE["y"], job())
     assert isinstance(fault, Fault)
     assert "secret" not in fault.text

@@ -21,10 +21,9 @@ from dprepro.methods.dp_ebm.ebm import EBMClassifier
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
 from dprepro.methods.dpboost.estimator import DPBoostClassifier
-from dprepro.privacy.private import Private
-from dprepro.rows.cluster import ClusterError
-from dprepro.rows.cluster_worker import Job, sort_part
-from dprepro.rows.collection import CollectionRows, is_collection
+from dprepro.privacy.query import Private
+from dprepro.rows.chunked import CollectionRows, is_collection
+from dprepro.rows.cluster import ClusterError, Job, sort_part
 from dprepro.rows.readers import TableError
 from tests.rows import clustered
 

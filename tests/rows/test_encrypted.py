@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from dprepro.rows import table
-from dprepro.rows.encrypted import EncryptedStore
 from dprepro.rows.folder import Folder, StoreError, StoreWarning
 from dprepro.rows.ingest import Source
 from dprepro.rows.partition import SortedRows
-from dprepro.rows.store import Store
+from dprepro.rows.store import EncryptedStore, Store
 from dprepro.rows.table import Table
 from dprepro.runtime.errors import DpreproError
 from tests.released import published
@@ -105,9 +104,7 @@ def test_no_nonce_is_used_twice(fit: Fit, monkeypatch: pytest.MonkeyPatch) -> No
         def decrypt(self, nonce: bytes, data: bytes, label: bytes) -> bytes:
             return self._cipher.decrypt(nonce, data, label)
 
-    monkeypatch.setattr(
-        "dprepro.rows.encrypted._cipher", lambda: Noted(aead.AESGCM.generate_key(256))
-    )
+    monkeypatch.setattr("dprepro.rows.store._cipher", lambda: Noted(aead.AESGCM.generate_key(256)))
     for _ in range(2):
         used.clear()
         model_of(fit).fit(Table.open(fit.table, store=fit.folder, encrypted=True), "labels")

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from dprepro.rows import table
-from dprepro.rows.encrypted import EncryptedStore
 from dprepro.rows.folder import ANSWERS, MANIFEST, Folder, StoreError, StoreWarning
-from dprepro.rows.store import Store
+from dprepro.rows.store import EncryptedStore, Store
 from tests.released import published
 from tests.rows import stores
 from tests.rows.killing import Fit, environment, fit_in_memory, rows

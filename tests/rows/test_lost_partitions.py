@@ -21,8 +21,7 @@ from dprepro.methods.dp_ebm.rounds import EBMPartition
 from dprepro.privacy.query import Instruction
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.rows import cluster
-from dprepro.rows.cluster import ClusterError, ClusterHolder
-from dprepro.rows.cluster_worker import HeldParts
+from dprepro.rows.cluster import ClusterError, ClusterHolder, HeldParts
 from tests.rows.test_cluster_worker import TABLE, job, reading, steps
 
 BEFORE, ASKED = "before it is asked", "before it replies"

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from dprepro.rows import store
-from dprepro.rows.encrypted import EncryptedStore
 from dprepro.rows.folder import MANIFEST, Folder, StoreError
 from dprepro.rows.ingest import StoredColumns
 from dprepro.rows.partition import MOVING
-from dprepro.rows.store import Store
+from dprepro.rows.store import EncryptedStore, Store
 from dprepro.runtime.threads import Threads
 from tests.rows.stores import CELLS, ENDS, FILES, PARTS, SIZES, TARGETS, left, source
 

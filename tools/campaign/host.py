@@ -85,7 +85,7 @@ def essence(lines: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], bool]:
 
     And whether one is doubled.
     """
-    from dprepro.experiment.record_codec import OF_THE_LINE
+    from dprepro.experiment.record import OF_THE_LINE
 
     records = [line for line in lines if line["kind"] == "record"]
     found = {

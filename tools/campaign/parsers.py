@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dprepro.additive.file import load_model
 from dprepro.data.card import Card, load_card
-from dprepro.data.loading import load_by
+from dprepro.data.dataset import load_by
 from dprepro.experiment.config import load_experiments
 from dprepro.experiment.journal import JournalTable, read_journal
 from dprepro.experiment.plan import plan

@@ -5,14 +5,17 @@ What is needed of its classes are the attributes that `fit` sets, as of interpre
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from interpret.glassbox import ExplainableBoostingClassifier, ExplainableBoostingRegressor
 
 from dprepro.additive.bins import OTHER, FeatureBins, PairTerm
-from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.data.domain import CategoricalFeature
-from dprepro.runtime.errors import DpreproError
+from dprepro.estimators.contract import classes_of
+
+if TYPE_CHECKING:
+    from dprepro.additive.model import AdditiveModel
 
 
 def to_interpret(model: AdditiveModel) -> Any:
@@ -21,18 +24,8 @@ def to_interpret(model: AdditiveModel) -> Any:
     Its scores are the model's to rounding. Every category is a bin of its own there; where the
     model groups some, they share the value, and each has an even share of the group's rows. Error
     bars are the standard deviations of the noise, where they are known, and else 0.
-
-    Raises
-    ------
-    DpreproError
-        If interpret-core is not installed.
     """
-    try:
-        ebm = _without_terms(model)
-    except ImportError as error:
-        raise DpreproError(
-            "to_interpret() needs interpret-core: pip install 'dprepro[interpret]'"
-        ) from error
+    ebm = _without_terms(model)
     noise = model.shape_noise_ or [np.zeros_like(shape) for shape in model.shape_functions_]
     terms = [
         _Term(bins, *functions)
@@ -48,19 +41,16 @@ def to_interpret(model: AdditiveModel) -> Any:
 
 def _without_terms(model: AdditiveModel) -> Any:
     """Return a machine with link, intercept, and classes or limits."""
-    from interpret.glassbox import ExplainableBoostingClassifier, ExplainableBoostingRegressor
-
-    if isinstance(model, AdditiveClassifier):
+    classes, limits = classes_of(model), getattr(model, "range_", None)
+    if classes is not None:
         ebm = ExplainableBoostingClassifier()
-        ebm.classes_ = model.classes_ if model.labels_ is None else np.array(model.labels_)
+        ebm.classes_ = classes if model.labels_ is None else np.array(model.labels_)
         ebm.intercept_, ebm.link_ = np.array([model.intercept_]), "logit"
         return ebm
     ebm = ExplainableBoostingRegressor()
-    if isinstance(model, AdditiveRegressor) and model.range_ is not None:
-        from dprepro.additive.export.clipped import ClippedRegressor
-
+    if limits is not None:
         ebm = ClippedRegressor()
-        ebm.limits_ = model.range_
+        ebm.limits_ = limits
     ebm.intercept_, ebm.link_ = float(model.intercept_), "identity"
     return ebm
 
@@ -133,3 +123,19 @@ def _set_terms(ebm: Any, terms: list[_Term]) -> None:
     ebm.best_iteration_ = np.zeros((1, 1), dtype=np.int64)
     ebm.link_param_ = np.nan
     ebm.has_fitted_ = True
+
+
+class ClippedRegressor(ExplainableBoostingRegressor):
+    """An `ExplainableBoostingRegressor` whose predictions are clipped.
+
+    Attributes
+    ----------
+    limits_ : (float, float)
+        The public range of the target.
+    """
+
+    limits_: tuple[float, float]
+
+    def predict(self, X: Any, init_score: Any = None) -> np.ndarray:
+        """Return the predicted target, float64 (n,), within the limits."""
+        return np.clip(super().predict(X, init_score), *self.limits_)

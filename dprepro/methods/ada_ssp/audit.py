@@ -10,7 +10,7 @@ from dprepro.audit.pairs import contradicted
 from dprepro.audit.transcript import Knows
 from dprepro.methods.ada_ssp.curator import ExactMoments
 from dprepro.methods.bounded_norm_encoding import UnitRows
-from dprepro.privacy.query import Instruction, Query, Whole
+from dprepro.privacy.query import Instruction, Query, ScaledInteger
 
 _KNOTS = 2
 
@@ -30,7 +30,7 @@ def _knows(pair: MethodPair, rows: Table) -> Callable[[], Knows]:
 class _Knows:
     exact: ExactMoments
 
-    def answer(self, query: Query) -> Whole:
+    def answer(self, query: Query) -> ScaledInteger:
         """Return the only answer there is."""
         return self.exact.moments()
 

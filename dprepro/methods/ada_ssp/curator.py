@@ -15,8 +15,7 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import Query, Release, SensitivityError, Whole
+from dprepro.privacy.query import Private, Query, Release, ScaledInteger, SensitivityError
 from dprepro.privacy.sensitivity import ADD_REMOVE, Sensitivity
 
 TARGET_WEIGHT = 0.7
@@ -80,7 +79,7 @@ class ExactMoments:
         # Rounded towards zero, no target becomes larger.
         self._targets = np.trunc(centred * (TARGET_WEIGHT / UNIT)).astype(np.int64)
 
-    def moments(self) -> Whole:
+    def moments(self) -> ScaledInteger:
         """Return X'X on and above its diagonal and X'y, int64, in units of `UNIT` squared."""
         columns = self._rows.shape[1]
         gram = np.zeros((columns, columns), np.int64)
@@ -88,7 +87,7 @@ class ExactMoments:
             block = self._rows[start : start + _BLOCK].toarray().astype(np.float64)
             gram += (block.T @ block).astype(np.int64)
         products = np.asarray(self._rows.T @ self._targets)
-        return Whole(np.concatenate([gram[np.triu_indices(columns)], products]), UNIT**2)
+        return ScaledInteger(np.concatenate([gram[np.triu_indices(columns)], products]), UNIT**2)
 
 
 class MomentsCurator(Curator):

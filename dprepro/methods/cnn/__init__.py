@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dprepro.data.domain import TaskKind
 from dprepro.methods.entry import Guarantee, Made, not_private, private
+from dprepro.privacy.budget import Division
 from dprepro.privacy.guarantee_status import Noise
 from dprepro.privacy.sensitivity import ZERO_OUT
-from dprepro.privacy.units import Division
 
 ADJACENCY = ZERO_OUT
 

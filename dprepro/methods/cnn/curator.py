@@ -19,12 +19,10 @@ from dprepro.estimators.targets import classes_among
 from dprepro.methods.cnn.network import images_of, side_of
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import Query, Release
+from dprepro.privacy.mechanisms import NoiseSource, SampledGaussianMechanism
+from dprepro.privacy.query import Private, Query, Release
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.subsampling import poisson_sample
-from dprepro.privacy.uses import SampledGaussianUses
 
 _ROWS = 64
 """At a time: each row has a gradient of its own for every filter."""
@@ -171,9 +169,9 @@ class Steps:
         number = epochs * math.ceil(rows / batch_size)
         return cls(number, min(1.0, batch_size / rows), clip, sigma)
 
-    def enter(self, source: NoiseSource, shape: tuple[int, ...]) -> SampledGaussianUses:
+    def enter(self, source: NoiseSource, shape: tuple[int, ...]) -> SampledGaussianMechanism:
         """Enter their sums in the ledger of `source`."""
-        return SampledGaussianUses(
+        return SampledGaussianMechanism(
             source, shape, releases="sum of a sample's clipped gradients, each step",
             noise_multiplier=self.noise_multiplier, sensitivity=self.clip, draws=self.number,
             uses=self.number, sampling=self.rate, budget=source.ledger.budget,

@@ -23,12 +23,10 @@ from dprepro.data.encode import UnitNormEncoder
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import Query, Release
+from dprepro.privacy.mechanisms import LaplaceMechanism, NoiseSource
+from dprepro.privacy.query import Private, Query, Release
 from dprepro.privacy.sampling import ExactSampler
 from dprepro.privacy.sensitivity import REPLACE_ONE
-from dprepro.privacy.uses import LaplaceUses
 
 _UNIT = 2.0**-30
 """Of coefficients: finer than the solver's tolerance, coarser than what processors differ by."""
@@ -193,9 +191,9 @@ class BagCurator(Curator):
         return self._announce(query, Release(value, answers[0].scale))
 
 
-def enter_votes(source: NoiseSource, rate: float, labels: int) -> LaplaceUses:
+def enter_votes(source: NoiseSource, rate: float, labels: int) -> LaplaceMechanism:
     """Enter the votes on so many rows in the ledger, with noise Laplace(1 / rate) on each count."""
-    return LaplaceUses(
+    return LaplaceMechanism(
         source,
         (labels, 2),
         releases="votes of all teachers for each class, for each label",

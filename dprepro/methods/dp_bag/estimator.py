@@ -182,7 +182,7 @@ class DPBagClassifier(ClassifierMixin, DPEstimator, FrameModel):
         return self._new_ledger(
             ADJACENCY,
             ["number of rows", "labels", not _observed(domain) and "bounds and categories"],
-            unpaid=[STUDENT_ROWS] if self.inputs == "rows" else [],
+            unaccounted=[STUDENT_ROWS] if self.inputs == "rows" else [],
         )
 
     def _aside(self, rows: int) -> int:

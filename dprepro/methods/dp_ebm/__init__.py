@@ -15,8 +15,8 @@ from dprepro.methods.entry import (
     not_private,
     private,
 )
+from dprepro.privacy.budget import Division
 from dprepro.privacy.sensitivity import ZERO_OUT
-from dprepro.privacy.units import Division
 
 ADJACENCY = ZERO_OUT
 

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from dprepro.audit.bits_and_files import BITS, FILE, bits_of_counts, model_file
-from dprepro.audit.canaries import canary_cases
 from dprepro.audit.case import (
     AuditSetting,
     Case,
@@ -22,9 +21,18 @@ from dprepro.audit.case import (
     categories,
     fit_method,
 )
-from dprepro.audit.cells import RANGE, WORDS, additive_pairs
 from dprepro.audit.evidence import Answer, Evidence, Known, Unexplained, sigmoid
-from dprepro.audit.transcript import WHOLE, Event, Part, overhear, transcript_case
+from dprepro.audit.pairs import canary_cases
+from dprepro.audit.transcript import (
+    RANGE,
+    WHOLE,
+    WORDS,
+    Event,
+    Part,
+    additive_pairs,
+    overhear,
+    transcript_case,
+)
 from dprepro.data.domain import CategoricalFeature, Domain, Feature, NumericFeature
 from dprepro.methods import registry
 from dprepro.methods.dp_ebm.queries import Boosted, CellCounts, LeafSums, MergeCells

@@ -25,8 +25,13 @@ from dprepro.methods.dp_ebm.rounds import EBMPartition, RowsInRounds, Sorting, d
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import in_units
-from dprepro.privacy.private import Private, PrivateRowsError
-from dprepro.privacy.query import Release, SensitivityError, Whole
+from dprepro.privacy.query import (
+    Private,
+    PrivateRowsError,
+    Release,
+    ScaledInteger,
+    SensitivityError,
+)
 from dprepro.privacy.sampling.sampler import dyadic
 from dprepro.privacy.sensitivity import (
     ADD_REMOVE,
@@ -35,8 +40,8 @@ from dprepro.privacy.sensitivity import (
     histogram_sensitivity,
 )
 from dprepro.rows.backends import ChunkHolder, even_parts
+from dprepro.rows.chunked import CollectionRows
 from dprepro.rows.cluster import ClusterHolder
-from dprepro.rows.collection import CollectionRows
 from dprepro.rows.partition import recode, sort_columns
 from dprepro.runtime.threads import ALONE, Threads
 
@@ -94,9 +99,9 @@ class ExactRows:
         """How many rows there are."""
         return self.targets.size
 
-    def answer(self, query: CellCounts) -> Whole:
+    def answer(self, query: CellCounts) -> ScaledInteger:
         """Return the rows in each cell of a feature."""
-        return Whole(self.counts[query.feature])
+        return ScaledInteger(self.counts[query.feature])
 
     def follow(self, merge: MergeCells) -> None:
         """Give every row the bin of its cell; the cells are not needed again."""

@@ -34,7 +34,7 @@ from dprepro.methods.dp_ebm.losses import (
     largest_label_part,
 )
 from dprepro.methods.dp_ebm.queries import CellCounts
-from dprepro.privacy.query import Instruction, Whole
+from dprepro.privacy.query import Instruction, ScaledInteger
 from dprepro.rows.backends import ChunkHolder
 from dprepro.rows.cluster import ClusterHolder
 from dprepro.rows.partition import Columns, Partition, SortedRows, sort_columns
@@ -136,10 +136,10 @@ class EBMPartition(Partition):
         self._is_logistic = sorting.loss.is_logistic
         self._blocks: np.ndarray | None = None
 
-    def answer(self, question: CellCounts | StepSums) -> Whole:
+    def answer(self, question: CellCounts | StepSums) -> ScaledInteger:
         """Return the exact answer: private."""
         if isinstance(question, CellCounts):
-            return Whole(self._counts[question.feature])
+            return ScaledInteger(self._counts[question.feature])
         columns, sums = self._columns, np.zeros(question.below.size + 1, np.int64)
         with self._up_to_date(Rise) as rise:
             codes = columns.codes[question.feature]
@@ -152,7 +152,7 @@ class EBMPartition(Partition):
                 columns.scores, columns.targets, self._in_blocks(), update, codes, question.below,
                 self._is_logistic, np.int32(question.bound), _buffers(), sums,
             )  # fmt: skip
-        return Whole(sums)
+        return ScaledInteger(sums)
 
     def _in_blocks(self) -> np.ndarray:
         if self._blocks is None:
@@ -261,7 +261,7 @@ class RowsInRounds:
         """See `ExactRows`."""
         return self.holder.n_rows
 
-    def answer(self, query: CellCounts) -> Whole:
+    def answer(self, query: CellCounts) -> ScaledInteger:
         """See `ExactRows`."""
         return self.holder.answer(query)
 

@@ -13,11 +13,22 @@ import pandas as pd
 
 from dprepro.audit.bits_and_files import BITS, FILE, bits_of_counts, model_file
 from dprepro.audit.bounds import Ceiling
-from dprepro.audit.canaries import KINDS, canary_pair
 from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, categories
-from dprepro.audit.cells import MISSING, RANGE, UPPER, WORDS, additive_pairs
 from dprepro.audit.evidence import Answer, Evidence, Known, Unexplained, sigmoid
-from dprepro.audit.transcript import WHOLE, Event, ExactlyOverheard, Knows, Part, transcript_case
+from dprepro.audit.pairs import KINDS, canary_pair
+from dprepro.audit.transcript import (
+    MISSING,
+    RANGE,
+    UPPER,
+    WHOLE,
+    WORDS,
+    Event,
+    ExactlyOverheard,
+    Knows,
+    Part,
+    additive_pairs,
+    transcript_case,
+)
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.estimators.inputs import Rows
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers, Sorting

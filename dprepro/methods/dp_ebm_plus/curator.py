@@ -43,18 +43,25 @@ from dprepro.methods.dp_ebm_plus.queries import (
 )
 from dprepro.methods.dp_ebm_plus.strategy import coded_sums
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.curator_base import Curator, GaussianUses
+from dprepro.privacy.curator_base import Curator, GaussianMechanism
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import BudgetError, Instruction, Query, Release, SensitivityError, Whole
+from dprepro.privacy.query import (
+    BudgetError,
+    Instruction,
+    Private,
+    Query,
+    Release,
+    ScaledInteger,
+    SensitivityError,
+)
 from dprepro.privacy.sensitivity import (
     ADD_REMOVE,
     histogram_sensitivity,
     leaf_sum_sensitivity,
 )
 from dprepro.rows.backends import ArrayHolder, ChunkHolder
+from dprepro.rows.chunked import CollectionRows
 from dprepro.rows.cluster import ClusterHolder
-from dprepro.rows.collection import CollectionRows
 from dprepro.rows.partition import (
     Columns,
     MemoryColumns,
@@ -130,9 +137,9 @@ class ExactAnswers(Partition):
         """Return those of sorted rows, which stay as they are: nothing is asked or told yet."""
         return cls(MemoryColumns(found.targets, dict(found.cells)), found.counts, [], sorting)
 
-    def answer(self, query: Query) -> Whole:
+    def answer(self, query: Query) -> ScaledInteger:
         """Return the exact answer: private."""
-        answers: dict[type[Query], Callable[[Any], Whole]] = {
+        answers: dict[type[Query], Callable[[Any], ScaledInteger]] = {
             Totals: self._totals,
             Histogram: self._histogram,
             Magnitudes: self._magnitudes,
@@ -142,7 +149,7 @@ class ExactAnswers(Partition):
         }
         return answers[type(query)](query)
 
-    def _totals(self, query: Totals) -> Whole:
+    def _totals(self, query: Totals) -> ScaledInteger:
         centred = self._loss.centred(self._columns.targets)
         sums, power = [centred.size], centred
         for degree in range(query.powers):
@@ -151,30 +158,30 @@ class ExactAnswers(Partition):
             sums.append(int(power.sum()))
         sums = [factor * value for factor, value in zip(FACTORS[: len(sums)], sums, strict=True)]
         self._columns.let_go()
-        return Whole(np.array(sums), np.array([1.0, *[UNIT] * query.powers]))
+        return ScaledInteger(np.array(sums), np.array([1.0, *[UNIT] * query.powers]))
 
-    def _histogram(self, query: Histogram) -> Whole:
+    def _histogram(self, query: Histogram) -> ScaledInteger:
         k = query.feature
         return exact_answers(self._features[k], self._counts[k])
 
-    def _magnitudes(self, _: Magnitudes) -> Whole:
+    def _magnitudes(self, _: Magnitudes) -> ScaledInteger:
         columns = self._columns
         with self._up_to_date(Move) as move:
             counts = magnitude_counts(
                 columns.scores, columns.targets, *self._change(move), MAGNITUDES
             )
-        return Whole(counts)
+        return ScaledInteger(counts)
 
-    def _residuals(self, query: Residuals) -> Whole:
+    def _residuals(self, query: Residuals) -> ScaledInteger:
         columns = self._columns
         with self._up_to_date(Move) as move:
             sums = residual_sums(
                 columns.scores, columns.targets, *self._change(move), self._codes(query.feature),
                 self._bins[query.feature], math.floor(query.bound / UNIT), False,
             )  # fmt: skip
-        return Whole(sums[0], UNIT)
+        return ScaledInteger(sums[0], UNIT)
 
-    def _coded_residuals(self, query: CodedResiduals) -> Whole:
+    def _coded_residuals(self, query: CodedResiduals) -> ScaledInteger:
         columns = self._columns
         for code in query.codes:
             if code.n_bins != self._bins[code.feature]:
@@ -188,7 +195,7 @@ class ExactAnswers(Partition):
                 columns.scores, columns.targets, self._codes, query, changes, self._loss.is_logistic
             )
 
-    def _pair_residuals(self, query: PairResiduals) -> Whole:
+    def _pair_residuals(self, query: PairResiduals) -> ScaledInteger:
         columns, cells = self._columns, self._codes(query.pair)
         with self._up_to_date(Move) as move:
             sums = residual_sums(
@@ -198,7 +205,7 @@ class ExactAnswers(Partition):
         if not self._loss.is_logistic:
             weight = math.floor(COUNT_WEIGHT * query.bound / UNIT)
             sums[1] = weight * count_rows(cells, query.pair.n_cells)
-        return Whole(sums, UNIT)
+        return ScaledInteger(sums, UNIT)
 
     def merge(self, instruction: Merge) -> None:
         """Give every row the bin of its cell."""
@@ -274,7 +281,7 @@ class PlusCurator(Curator):
             )
         self._loss = loss
         self._exact = Private(self._hold(rows.open(), domain, threads))
-        self._uses: dict[type[Query], GaussianUses] = {}
+        self._uses: dict[type[Query], GaussianMechanism] = {}
 
     def _hold(
         self, rows: FitRows, domain: Domain, threads: Threads

@@ -12,8 +12,12 @@ import numpy as np
 from dprepro.additive.bins import FeatureBins, finest_bins
 from dprepro.additive.editing import directions, make_all_monotone
 from dprepro.additive.file import require_kept
-from dprepro.additive.intervals import ResidualSizes
-from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
+from dprepro.additive.model import (
+    AdditiveClassifier,
+    AdditiveModel,
+    AdditiveRegressor,
+    ResidualSizes,
+)
 from dprepro.data.domain import Domain
 from dprepro.estimators.base import DPEstimator
 from dprepro.estimators.inputs import (
@@ -43,7 +47,7 @@ from dprepro.methods.dp_ebm_plus.pairs import (
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private
+from dprepro.privacy.query import Private
 from dprepro.rows.partition import MAX_BINS
 from dprepro.runtime.arguments import DELTA, EPSILON, Integer, OrNone, flag
 from dprepro.runtime.threads import Threads

@@ -34,7 +34,7 @@ from dprepro.data.domain import (
     refuse_missing,
     refuse_unseen,
 )
-from dprepro.privacy.query import Whole
+from dprepro.privacy.query import ScaledInteger
 from dprepro.rows.partition import count_rows
 from dprepro.runtime.kernels import kernel
 
@@ -45,7 +45,7 @@ MISSING_DEVIATION = math.sqrt(0.5)
 """Noise in the count of a number's missing values, which no group has, where a cell's own has 1."""
 
 
-def exact_answers(feature: Feature, counts: np.ndarray) -> Whole:
+def exact_answers(feature: Feature, counts: np.ndarray) -> ScaledInteger:
     """Return what is asked of a feature, A whole numbers: private until noise is added.
 
     Of a category its counts. Of a number its counts, then those of groups, all but that of missing
@@ -58,12 +58,12 @@ def exact_answers(feature: Feature, counts: np.ndarray) -> Whole:
         Rows per cell, as `fine_cells` returns them; the last are those with missing values.
     """
     if not isinstance(feature, NumericFeature):
-        return Whole(counts)
+        return ScaledInteger(counts)
     cells, missing = counts[:-1], counts[-1:]
     groups = np.add.reduceat(cells, np.arange(0, cells.size, GROUP))
     units = np.full(counts.size + groups.size, math.sqrt(0.5))
     units[cells.size] = 1.0
-    return Whole(np.concatenate([cells, missing, groups]), units)
+    return ScaledInteger(np.concatenate([cells, missing, groups]), units)
 
 
 def agreeing_counts(

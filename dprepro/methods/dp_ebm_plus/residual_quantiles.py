@@ -12,7 +12,7 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
-from dprepro.additive.intervals import LEVELS
+from dprepro.additive.model import LEVELS
 from dprepro.methods.dp_ebm_plus.booster import Booster
 from dprepro.methods.dp_ebm_plus.clipping import ENDS, likely_shares, mean_counts
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from dprepro.methods.dp_ebm_plus.kernel import UNIT, add_by_code, limited_residuals, move_and_weigh
 from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, Code, CodedResiduals
-from dprepro.privacy.query import SensitivityError, Whole
+from dprepro.privacy.query import ScaledInteger, SensitivityError
 
 REACH = 0.3
 """Over which part of all bins, or of all rows, effects are alike: see `decaying`."""
@@ -183,7 +183,7 @@ def coded_sums(
     query: CodedResiduals,
     changes: dict[int, np.ndarray],
     logistic: bool,
-) -> Whole:
+) -> ScaledInteger:
     """Let the scores follow `changes`, and return what the rows add to the answer of `query`.
 
     A row in bin b adds its residual r, in `UNIT`, to S_b. The numbers of a feature follow from
@@ -226,7 +226,7 @@ def coded_sums(
             add_by_code(residuals, columns[k][part], total)
     numbers = [code.numbers(sums[code.feature]) for code in query.codes]
     weights = np.concatenate([code.weights for code in query.codes])
-    return Whole(np.concatenate(numbers), weights * UNIT * CENTRE_UNIT)
+    return ScaledInteger(np.concatenate(numbers), weights * UNIT * CENTRE_UNIT)
 
 
 def _whole_squares(code: Code) -> np.ndarray:

@@ -24,12 +24,10 @@ from dprepro.methods.dpboost.tree import FitSettings, Forest, Tree, max_leaves
 from dprepro.methods.dpboost.variants import BIN_EDGES, Variant
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.mechanisms import in_units
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import BudgetError, Instruction, Query, Release
+from dprepro.privacy.mechanisms import ExponentialMechanism, LaplaceMechanism, in_units
+from dprepro.privacy.query import BudgetError, Instruction, Private, Query, Release
 from dprepro.privacy.sampling.sampler import dyadic
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
-from dprepro.privacy.uses import ExponentialUses, LaplaceUses
 
 MEAN_OF_TARGET = "mean of the target"
 
@@ -213,7 +211,7 @@ class DPBoostCurator(Curator):
             constant = constant_draws.ConstantNoise(params.n_trees * leaves).add_laplace
             self._uniforms = constant_draws.uniform_sequence()
             self._source.ledger.note_floating_point("noise of leaves, and choices of splits")
-        self._choices = ExponentialUses(
+        self._choices = ExponentialMechanism(
             self._source,
             (params.n_trees,),
             releases="feature and cut of each split, by its gain",
@@ -221,7 +219,7 @@ class DPBoostCurator(Curator):
             sensitivity=gain_sensitivity(1.0, variant.gain(params.ridge)),
             uses=ensembles * params.max_depth,
         )
-        self._leaves = LaplaceUses(
+        self._leaves = LaplaceMechanism(
             self._source,
             (params.n_trees, leaves),
             constant,

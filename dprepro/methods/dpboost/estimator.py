@@ -32,7 +32,7 @@ from dprepro.methods.dpboost.kernel import UNIT, on_grid, whole
 from dprepro.methods.dpboost.sensitivity import gain_sensitivity, leaf_clip, leaf_sensitivity
 from dprepro.methods.dpboost.tree import FitSettings, Forest, Tree
 from dprepro.methods.dpboost.variants import VARIANTS, Variant
-from dprepro.privacy.private import Private
+from dprepro.privacy.query import Private
 from dprepro.runtime.arguments import EPSILON, INSIDE, Integer, Number, OneOf, OrNone
 
 
@@ -131,7 +131,7 @@ class _DPBoost(DPEstimator, FrameModel):
                 "names, types and number of features",
                 domain.is_public and "bounds, categories and target range or labels",
             ],
-            unpaid=variant.unpaid,
+            unaccounted=variant.unaccounted,
             gaps=variant.gaps,
         )
         curator = DPBoostCurator(

@@ -69,7 +69,7 @@ class Variant:
         Whether draws meet numeric features before all others, rather than in the order of columns.
     ignored
         Names of features that no split uses.
-    assumed_public, unpaid, gaps
+    assumed_public, unaccounted, gaps
         For the ledger, beside what the domain and the task bring.
     split_gap, leaf_gap
         Of the gaps, the ones for which no sensitivity covers splits and leaves; None for a proof.
@@ -92,7 +92,7 @@ class Variant:
     numbers_first: bool = False
     ignored: tuple[str, ...] = ()
     assumed_public: tuple[str, ...] = ()
-    unpaid: tuple[str, ...] = ()
+    unaccounted: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
     split_gap: str | None = None
     leaf_gap: str | None = None
@@ -115,7 +115,7 @@ AS_PUBLISHED = Variant(
     centred=frozenset({"regression"}),
     clipped=False,
     assumed_public=("number of rows",),
-    unpaid=(BIN_EDGES,),
+    unaccounted=(BIN_EDGES,),
     gaps=(EXACT_ORDER, EXACT_STOPS, FIXED_NUMBERS),
     split_gap=EXACT_STOPS,
     leaf_gap=FIXED_NUMBERS,

@@ -14,10 +14,9 @@ from diffprivlib.utils import DiffprivlibCompatibilityWarning
 from sklearn.tree._tree import Tree
 
 from dprepro.methods.library_curator import LibraryCurator
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import Query, Release, SensitivityError
+from dprepro.privacy.mechanisms import PermuteAndFlipMechanism
+from dprepro.privacy.query import Private, Query, Release, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE, ZERO_OUT, Adjacency
-from dprepro.privacy.uses import PermuteAndFlipUses
 
 
 class UnlabelledTree(DecisionTreeClassifier):
@@ -133,9 +132,9 @@ class ForestCurator(LibraryCurator):
                 "both from the public domain"
             )
 
-    def _enter(self, forest: RandomForestClassifier, query: LeafLabels) -> PermuteAndFlipUses:
+    def _enter(self, forest: RandomForestClassifier, query: LeafLabels) -> PermuteAndFlipMechanism:
         """Enter the choice of all labels: a row takes part in one leaf's, so they count once."""
-        uses = PermuteAndFlipUses(
+        uses = PermuteAndFlipMechanism(
             self._source,
             (1, forest.n_estimators * 2**forest.max_depth, len(forest.classes)),
             releases="label of each leaf, by its counts",

@@ -10,7 +10,7 @@ from dprepro.audit.pairs import contradicted
 from dprepro.audit.transcript import Knows
 from dprepro.methods.bounded_norm_encoding import UnitRows
 from dprepro.methods.gradient_descent.curator import ExactGradients, GradientSum, RowCount, Weights
-from dprepro.privacy.query import Instruction, Query, Whole
+from dprepro.privacy.query import Instruction, Query, ScaledInteger
 
 _KNOTS = 2
 
@@ -33,7 +33,7 @@ def _entry_of(query: Query) -> int:
 class _Knows:
     exact: ExactGradients
 
-    def answer(self, query: Query) -> Whole:
+    def answer(self, query: Query) -> ScaledInteger:
         """Return the number of rows, or the sum of gradients."""
         return self.exact.count() if isinstance(query, RowCount) else self.exact.gradient()
 

@@ -13,10 +13,17 @@ from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import Rows
 from dprepro.methods.bounded_norm_encoding import UNIT, UnitRows
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.curator_base import Curator, GaussianUses
+from dprepro.privacy.curator_base import Curator, GaussianMechanism
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import BudgetError, Instruction, Query, Release, SensitivityError, Whole
+from dprepro.privacy.query import (
+    BudgetError,
+    Instruction,
+    Private,
+    Query,
+    Release,
+    ScaledInteger,
+    SensitivityError,
+)
 from dprepro.privacy.sensitivity import ADD_REMOVE, Sensitivity
 
 WEIGHT_UNIT = 2.0**-16
@@ -86,11 +93,11 @@ class ExactGradients:
             )
         self._weights = weights
 
-    def count(self) -> Whole:
+    def count(self) -> ScaledInteger:
         """Return the number of rows."""
-        return Whole(np.array([self._labels.size]))
+        return ScaledInteger(np.array([self._labels.size]))
 
-    def gradient(self) -> Whole:
+    def gradient(self) -> ScaledInteger:
         """Return the sum of the rows' gradients, int64 (columns,).
 
         A score is a whole number, and a residual is a function of it and of the label.
@@ -98,7 +105,7 @@ class ExactGradients:
         scores = self._rows @ self._weights
         rates = np.rint(expit(scores * (UNIT * WEIGHT_UNIT)) / RESIDUAL_UNIT).astype(np.int64)
         residuals = self._labels * int(1 / RESIDUAL_UNIT) - rates
-        return Whole(np.asarray(self._across @ residuals), UNIT * RESIDUAL_UNIT)
+        return ScaledInteger(np.asarray(self._across @ residuals), UNIT * RESIDUAL_UNIT)
 
 
 class GradientCurator(Curator):
@@ -123,7 +130,7 @@ class GradientCurator(Curator):
         given = rows.open()
         encoded = UnitRows(domain, knots).encode(given.frame)
         self._exact = Private(ExactGradients(encoded, given.targets))
-        self._uses: dict[type[Query], GaussianUses] = {}
+        self._uses: dict[type[Query], GaussianMechanism] = {}
 
     def open_count(self, mu: float, budget: PrivacyBudget) -> None:
         """Enter one `RowCount` query in the ledger; it is mu-GDP."""
@@ -161,7 +168,7 @@ class GradientCurator(Curator):
             raise BudgetError(f"no mechanism for {type(query).__name__} is in the ledger: open one")
         return self._answer(self._uses[type(query)], query, self._exactly)
 
-    def _exactly(self, query: RowCount | GradientSum) -> Whole:
+    def _exactly(self, query: RowCount | GradientSum) -> ScaledInteger:
         exact = self._exact.open()
         return exact.count() if isinstance(query, RowCount) else exact.gradient()
 

@@ -19,16 +19,16 @@ from scipy.special import expit
 from dprepro.audit.bounds import (
     Ceiling,
     Claim,
+    Threshold,
     claim_of,
     laplace_lead,
     largest_epsilon,
     largest_rho,
     two_outcomes,
 )
-from dprepro.audit.canaries import canary_cases
 from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, line, table
-from dprepro.audit.distinguisher import Threshold
 from dprepro.audit.evidence import Choice, Evidence, log_chances
+from dprepro.audit.pairs import canary_cases
 from dprepro.audit.transcript import WHOLE, Event, transcript_case
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.data.encode import BooleanEncoder

@@ -27,8 +27,7 @@ from dprepro.methods.lazybb.rademacher import accuracy_bound
 from dprepro.methods.lazybb.weights import Weighing
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import Instruction, Release, SensitivityError
+from dprepro.privacy.query import Instruction, Private, Release, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.smooth_sensitivity import TOTAL, weighted_choices, weighted_noisy_max
 
@@ -187,7 +186,7 @@ class LazyBBCurator(Curator):
         diagnostics: bool = False,
     ) -> None:
         if diagnostics:
-            ledger.unpaid.append(DIAGNOSTICS)
+            ledger.unaccounted.append(DIAGNOSTICS)
         super().__init__(ledger, seed, observed)
         self._weighing, self._diagnostics = weighing, diagnostics
         exact = ExactRound(private.open(), weighing, diagnostics=diagnostics)

@@ -12,10 +12,9 @@ from dprepro.estimators.inputs import Arrays
 from dprepro.methods.linear_regression.products import Grid, Moments, scaled, symmetric
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import Query, Release
+from dprepro.privacy.mechanisms import NumberedUses
+from dprepro.privacy.query import Private, Query, Release
 from dprepro.privacy.sensitivity import REPLACE_ONE
-from dprepro.privacy.uses import NumberedUses
 
 
 @dataclass(frozen=True)

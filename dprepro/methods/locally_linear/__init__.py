@@ -8,9 +8,9 @@ from typing import Any
 from dprepro.data.domain import TaskKind
 from dprepro.estimators.contract import Estimator
 from dprepro.methods.entry import REPEATS_EPOCHS, Guarantee, Made, Setting, not_private, private
+from dprepro.privacy.budget import Division
 from dprepro.privacy.guarantee_status import Noise
 from dprepro.privacy.sensitivity import ZERO_OUT
-from dprepro.privacy.units import Division
 
 ADJACENCY = ZERO_OUT
 

@@ -17,12 +17,10 @@ from dprepro.methods.locally_linear.gradients import (
 )
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import BudgetError, Instruction, Query, Release
+from dprepro.privacy.mechanisms import NoiseSource, SampledGaussianMechanism
+from dprepro.privacy.query import BudgetError, Instruction, Private, Query, Release
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.subsampling import ACCOUNTANTS
-from dprepro.privacy.uses import SampledGaussianUses
 
 SHUFFLED = (
     "batches are dealt out by shuffling, but the accountant that set the noise takes them for "
@@ -183,14 +181,14 @@ def enter_planned(
 
 def _enter(
     source: NoiseSource, shape: tuple[int, ...], params: FitSettings, noise: Noise, rows: int
-) -> SampledGaussianUses:
+) -> SampledGaussianMechanism:
     """Enter the sums of all steps.
 
     A Poisson sample takes a row with probability q at each step. Shuffling takes every row once an
     epoch, which the ledger counts without amplification by sampling.
     """
     steps = params.steps(rows)
-    return SampledGaussianUses(
+    return SampledGaussianMechanism(
         source,
         shape,
         releases="sum of a batch's clipped gradients, each step",

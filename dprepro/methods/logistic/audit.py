@@ -13,7 +13,7 @@ import numpy as np
 
 from dprepro.audit.case import AuditSetting, Case, MethodPair, line, table
 from dprepro.audit.pairs import outlier
-from dprepro.privacy.objective import ObjectivePerturbation
+from dprepro.methods.logistic.curator import ObjectivePerturbation
 
 _DECIMALS = 4
 # The larger the crowd, the further it drives the coefficients, and the more wrong the canary is.

@@ -73,7 +73,7 @@ class DPLogisticRegression(DPEstimator, DiffprivlibLogisticRegression):
         self.accountant.check(self.epsilon, 0)
         ledger = self._new_ledger(
             ADJACENCY, ["number of rows", "labels", "bound on the row norm"],
-            unpaid=[LARGEST_NORM] if self.data_norm is None else [],
+            unaccounted=[LARGEST_NORM] if self.data_norm is None else [],
         )  # fmt: skip
         rows = wrap_training_arrays(X, y)
         curator = LogisticCurator(rows, ledger, self.random_state, self._observed)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dprepro.methods.entry import Guarantee, Made, private
+from dprepro.privacy.budget import Division
 from dprepro.privacy.sensitivity import ADD_REMOVE
-from dprepro.privacy.units import Division
 
 ADJACENCY = ADD_REMOVE
 

@@ -27,10 +27,9 @@ from dprepro.methods.random_boosting.candidates import (
     ranks,
 )
 from dprepro.methods.random_boosting.trees import Tree
-from dprepro.privacy.curator_base import Curator, GaussianUses
+from dprepro.privacy.curator_base import Curator, GaussianMechanism
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import Instruction, Query, Release, Whole
+from dprepro.privacy.query import Instruction, Private, Query, Release, ScaledInteger
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT, Sensitivity
 
 UNIT = 2.0**-24
@@ -199,7 +198,7 @@ def _sums(places: np.ndarray, parts: np.ndarray, number: int) -> np.ndarray:
 def delta_of_rows(rows: Private[Rows], ledger: Ledger) -> None:
     """State a delta of one over the number of rows; the ledger lists that this reads it."""
     ledger.delta = 1 / len(rows.open())
-    ledger.unpaid.append(DELTA_OF_ROWS)
+    ledger.unaccounted.append(DELTA_OF_ROWS)
 
 
 class RandomBoostingCurator(Curator):
@@ -247,7 +246,7 @@ class RandomBoostingCurator(Curator):
         )
         self._require_budget(UNPAID_HISTOGRAMS if size.unpaid else None)
 
-    def _enter_leaves(self, ledger: Ledger) -> dict[tuple[str, ...], GaussianUses | None]:
+    def _enter_leaves(self, ledger: Ledger) -> dict[tuple[str, ...], GaussianMechanism | None]:
         size, trees = self._size, self._size.trees
         if not size.separate:
             what = "gradient and curvature in each leaf of a tree"
@@ -264,7 +263,7 @@ class RandomBoostingCurator(Curator):
 
     def _enter(
         self, ledger: Ledger, releases: str, sensitivity: Sensitivity, uses: int
-    ) -> GaussianUses | None:
+    ) -> GaussianMechanism | None:
         if not uses:
             return None
         return self._gaussian(
@@ -298,7 +297,9 @@ class RandomBoostingCurator(Curator):
         return self._answer(
             uses,
             query,
-            lambda asked: Whole(self._exact.open().leaf_sums(asked.tree, asked.parts), UNIT),
+            lambda asked: ScaledInteger(
+                self._exact.open().leaf_sums(asked.tree, asked.parts), UNIT
+            ),
         )
 
     def histogram(self, query: CurvatureHistogram, n_bins: int) -> Release:
@@ -313,7 +314,7 @@ class RandomBoostingCurator(Curator):
         return self._answer(
             self._histogram_uses,
             query,
-            lambda asked: Whole(self._exact.open().histogram(asked.feature, n_bins), UNIT),
+            lambda asked: ScaledInteger(self._exact.open().histogram(asked.feature, n_bins), UNIT),
         )
 
     def _follow(self, instruction: Any) -> None:

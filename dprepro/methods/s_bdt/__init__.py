@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dprepro.methods.entry import Guarantee, Made, Method, private
+from dprepro.privacy.budget import Division
 from dprepro.privacy.sensitivity import ZERO_OUT
-from dprepro.privacy.units import Division
 
 ADJACENCY = ZERO_OUT
 

@@ -17,10 +17,9 @@ from dprepro.methods.s_bdt.trees import Cells
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import Instruction, Query, Release
+from dprepro.privacy.mechanisms import LaplaceMechanism, NumberedGaussianMechanism
+from dprepro.privacy.query import Instruction, Private, Query, Release
 from dprepro.privacy.sensitivity import ZERO_OUT, Sensitivity
-from dprepro.privacy.uses import LaplaceUses, NumberedGaussianUses
 
 SETTINGS = "settings: those published were chosen, for each epsilon, by scores on the test rows"
 """What a fit with published settings has read without noise, in the words of the ledger."""
@@ -243,7 +242,7 @@ class SBDTCurator(Curator):
             If they spend more, and noise is not halved.
         """
         if noise.initial_epsilon > 0:
-            self._initial = LaplaceUses(
+            self._initial = LaplaceMechanism(
                 self._source,
                 (1, 1),
                 releases="sum of the targets, for the first score",
@@ -252,7 +251,7 @@ class SBDTCurator(Curator):
             )
         self._sampling = noise.sampling
         norm = weights.norm
-        self._uses = NumberedGaussianUses(
+        self._uses = NumberedGaussianMechanism(
             self._source,
             (noise.trees, 2, self._most_leaves),
             releases=f"sums of residuals and {self._denominator} in the leaves of each tree",

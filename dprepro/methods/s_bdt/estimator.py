@@ -36,7 +36,7 @@ from dprepro.methods.s_bdt.losses import UNIT, LogLoss, Loss, SquaredLoss
 from dprepro.methods.s_bdt.trees import Cells, draw_tree
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
-from dprepro.privacy.private import Private
+from dprepro.privacy.query import Private
 from dprepro.privacy.subsampling import renyi_multiplier, sampled_sigma
 from dprepro.runtime.arguments import (
     DELTA,
@@ -103,7 +103,7 @@ class _SBDT(DPEstimator, FrameModel):
                 "number of rows",
                 not self.domain_.observed and "bounds, categories, and labels or range",
             ],
-            unpaid=[SETTINGS] if chosen else [],
+            unaccounted=[SETTINGS] if chosen else [],
         )
         observed = self.domain_.observed
         curator = SBDTCurator(rows, self.cells_, loss, target, ledger, self.random_state, observed)

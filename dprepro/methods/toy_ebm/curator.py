@@ -19,10 +19,9 @@ from dprepro.data.domain import CategoricalFeature, Domain, Feature, category_co
 from dprepro.estimators.inputs import Rows
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import Instruction, Query, Release
+from dprepro.privacy.mechanisms import NumberedGaussianMechanism
+from dprepro.privacy.query import Instruction, Private, Query, Release
 from dprepro.privacy.sensitivity import ZERO_OUT, Sensitivity
-from dprepro.privacy.uses import NumberedGaussianUses
 
 
 @dataclass(frozen=True)
@@ -208,9 +207,11 @@ class ToyCurator(Curator):
         ]
         self._require_budget(OVERSPENT)
 
-    def _enter(self, ledger: Ledger, name: str, n_epochs: int, n_bins: int) -> NumberedGaussianUses:
+    def _enter(
+        self, ledger: Ledger, name: str, n_epochs: int, n_bins: int
+    ) -> NumberedGaussianMechanism:
         """Enter the noise of a feature, by the formula of the slides."""
-        return NumberedGaussianUses(
+        return NumberedGaussianMechanism(
             self._source,
             (n_epochs, n_bins),
             releases=f"mean residual in each bin of {name}, every epoch",

@@ -22,7 +22,7 @@ from dprepro.methods.toy_ebm.curator import (
     Step,
     ToyCurator,
 )
-from dprepro.privacy.private import Private
+from dprepro.privacy.query import Private
 from dprepro.runtime.arguments import DELTA, EPSILON, SHARE, Integer, flag
 
 
@@ -46,7 +46,7 @@ class _ToyDPEBM(DPEstimator, FrameModel):
 
     def _train(self, rows: Private[Rows]) -> None:
         """Boost on the residuals, feature after feature."""
-        self.ledger_ = self._new_ledger(ADJACENCY, unpaid=UNPAID, gaps=GAPS)
+        self.ledger_ = self._new_ledger(ADJACENCY, unaccounted=UNPAID, gaps=GAPS)
         curator = ToyCurator(rows, self.max_bins, self.n_epochs, self.ledger_, self.random_state)
         self.bins_ = curator.bins()
         self.shapes_: list[np.ndarray] = [np.zeros(bins.count) for bins in self.bins_]

@@ -17,10 +17,9 @@ from dprepro.estimators.inputs import Arrays
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import Instruction, Query, Release
+from dprepro.privacy.mechanisms import LaplaceMechanism, WishartMechanism
+from dprepro.privacy.query import Instruction, Private, Query, Release
 from dprepro.privacy.sensitivity import REPLACE_ONE
-from dprepro.privacy.uses import LaplaceUses, WishartUses
 
 UNIT = 2.0**-30
 """Of a value's place between the bounds of its column, and of sums of places."""
@@ -135,7 +134,7 @@ class WishartCurator(Curator):
         self._require_budget(ONE_MEAN_PAID)
 
     def _enter(self, size: int, epsilon: float) -> None:
-        self._means = LaplaceUses(
+        self._means = LaplaceMechanism(
             self._source,
             (1, size),
             releases="sum of each column and of the target, in units of their range",
@@ -144,7 +143,7 @@ class WishartCurator(Curator):
             uses=size,
         )
         left = epsilon * (1 - 1 / size)
-        self._moments = WishartUses(
+        self._moments = WishartMechanism(
             self._source,
             size,
             releases="second moments of [X, y], in units of the largest row norm of X",

@@ -69,7 +69,9 @@ class WishartLinearRegression(RegressorMixin, DPEstimator):
             If epsilon is not positive and finite, or X or y is not finite.
         """
         rows = read_training_arrays(self, X, y)
-        self.ledger_ = self._new_ledger(ADJACENCY, ["number of rows"], unpaid=UNPAID, gaps=GAPS)
+        self.ledger_ = self._new_ledger(
+            ADJACENCY, ["number of rows"], unaccounted=UNPAID, gaps=GAPS
+        )
         curator = WishartCurator(rows, self.ledger_, self.random_state, self._observed)
         means = curator.means(ColumnMeans(1.0, 1.0)).value
         curator.tell(Centre(means))

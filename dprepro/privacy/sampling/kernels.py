@@ -10,8 +10,17 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 
-from dprepro.privacy.sampling.bits import below, next_word, product
-from dprepro.privacy.sampling.lazy import WORDS, forget, less, scaled, scaled_words, word_of
+from dprepro.privacy.sampling.bits import (
+    WORDS,
+    below,
+    forget,
+    less,
+    next_word,
+    product,
+    scaled,
+    scaled_words,
+    word_of,
+)
 from dprepro.runtime.kernels import kernel
 
 SMALLEST_SCALE, LARGEST_SCALE = 2.0**-10, 2.0**53

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dprepro.privacy.sampling.bits import Bits, fill
+from dprepro.privacy.sampling.bits import WORDS, Bits, fill
 from dprepro.privacy.sampling.kernels import (
     LARGEST_SCALE,
     MANTISSA_BITS,
@@ -18,7 +18,6 @@ from dprepro.privacy.sampling.kernels import (
     rounded_laplace,
     shuffle,
 )
-from dprepro.privacy.sampling.lazy import WORDS
 
 SAMPLING_DISTANCE = 2.0**-400
 """How far all draws of a fit are from the stated probabilities, in total variation, at most.

@@ -23,7 +23,7 @@ from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from dprepro.experiment.safe_path import keep_working_directory_out
+from dprepro.experiment.environment import keep_working_directory_out
 from dprepro.report.draw.style import POINTS_PER_INCH
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.text import legible

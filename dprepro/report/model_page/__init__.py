@@ -119,9 +119,13 @@ def content_of(
     model: AdditiveModel, title: str, name: str, origin: Mapping[str, Any] | None = None
 ) -> Content:
     """Return what the page of a model shows; see `model_page`."""
-    from dprepro.additive.describe import bands_in_words, had_few_rows, measure_of
+    from dprepro.additive.describe import (
+        bands_in_words,
+        had_few_rows,
+        intervals_in_words,
+        measure_of,
+    )
     from dprepro.additive.file import model_to_json
-    from dprepro.additive.intervals import intervals_in_words
     from dprepro.additive.record import checked_record
     from dprepro.estimators.contract import ledger_of
 

@@ -17,8 +17,8 @@ from dprepro.judge.forensics import Judgement
 from dprepro.judge.omnibus import ColumnVerdict
 from dprepro.judge.verdicts import CellVerdict, Verdict
 from dprepro.papers.cells import PublishedCell
+from dprepro.privacy.budget import whose_epsilon
 from dprepro.privacy.guarantee_status import NO_LEDGER
-from dprepro.privacy.units import whose_epsilon
 from dprepro.report.formatting import (
     CHOSEN,
     FIGURES,

@@ -109,13 +109,13 @@ def _spent(spending: Spending) -> Row:
 def _why_not(spending: Spending) -> Cell:
     reasons = {
         "more spent than stated": spending.is_overspent,
-        "reads not covered by epsilon": spending.unpaid,
+        "reads not covered by epsilon": spending.unaccounted,
         "gaps in the proof": spending.gaps,
         "its author's word: a method of one's own": spending.is_authors_word,
         f"{NO_LEDGER}, so nothing says what it spends": spending.unverified,
     }
     said = [name for name, found in reasons.items() if found]
-    lines = [f"Read, but not covered by epsilon: {text}" for text in spending.unpaid]
+    lines = [f"Read, but not covered by epsilon: {text}" for text in spending.unaccounted]
     lines += [f"Gap: {text}" for text in spending.gaps]
     return Cell(", ".join(said), more=tuple(lines))
 

@@ -79,5 +79,6 @@ def test_without_interpret_the_message_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "interpret.glassbox", None)
+    monkeypatch.delitem(sys.modules, "dprepro.additive.export.interpret", raising=False)
     with pytest.raises(DpreproError, match=r"pip install 'dprepro\[interpret\]'"):
         small.model().to_interpret()

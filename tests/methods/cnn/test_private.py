@@ -87,7 +87,7 @@ def test_it_learns_and_a_seed_repeats_it_whatever_pytorch_drew_before(name):
 def test_labels_that_occur_are_not_covered_by_epsilon():
     pytest.importorskip("torch")
     model = DPConvolutionalNetwork(**{**FEW, "domain": None}).fit(*images())
-    assert any("labels that occur" in read for read in model.ledger_.unpaid)
+    assert any("labels that occur" in read for read in model.ledger_.unaccounted)
     assert "labels" not in model.ledger_.assumed_public
 
 

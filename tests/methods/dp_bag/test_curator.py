@@ -10,8 +10,7 @@ from dprepro.methods.dp_bag.curator import STUDENT_ROWS, BagCurator, ExactVotes,
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.query import BudgetError, Private, SensitivityError
 from dprepro.privacy.sampling import Bits, ExactSampler
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
@@ -140,7 +139,7 @@ def test_more_votes_than_the_budget_pays_for_are_not_entered():
 
 def test_rows_set_aside_are_listed_and_teach_nobody():
     made = curator(aside=30)
-    unpaid = made._source.ledger.unpaid
+    unpaid = made._source.ledger.unaccounted
     assert STUDENT_ROWS not in unpaid
     assert made.student_rows(7).shape == (7, 2)
     assert STUDENT_ROWS in unpaid

@@ -44,7 +44,7 @@ def test_the_ledger_charges_every_vote_and_stays_within_the_budget():
 
 def test_the_students_rows_are_unpaid_unless_drawn_from_the_domain():
     ledger = build(random_state=None).fit(*rows()).ledger_
-    assert ledger.unpaid == ["features of the rows set aside for the student"]
+    assert ledger.unaccounted == ["features of the rows set aside for the student"]
     assert not ledger.holds
 
 
@@ -65,8 +65,12 @@ def test_without_a_domain_the_plan_names_reads_as_the_fit_does():
     planned = model.planned_ledger(600)
     with pytest.warns(PrivacyWarning, match="DPBagClassifier got no domain"):
         fitted = model.fit(*rows()).ledger_
-    assert fitted.unpaid == ["bounds of x", "categories of c", "which features have missing values"]
-    assert planned.unpaid == [
+    assert fitted.unaccounted == [
+        "bounds of x",
+        "categories of c",
+        "which features have missing values",
+    ]
+    assert planned.unaccounted == [
         "bounds and categories of all features", "which features have missing values",
     ]  # fmt: skip
     assert planned.assumed_public == fitted.assumed_public == ["number of rows", "labels"]

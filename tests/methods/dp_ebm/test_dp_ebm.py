@@ -56,7 +56,9 @@ def test_the_ledger_holds_what_was_drawn_and_does_not_overspend(composition, eps
 
 def test_a_fixed_seed_is_named_in_the_ledger():
     X, y, _ = table()
-    assert classifier().fit(X, y).ledger_.unpaid == ["fixed seed: repeatable, never for release"]
+    assert classifier().fit(X, y).ledger_.unaccounted == [
+        "fixed seed: repeatable, never for release"
+    ]
 
 
 def test_a_public_domain_is_assumed_public_and_epsilon_is_1_unless_told():
@@ -83,7 +85,7 @@ def test_without_a_domain_every_read_is_warned_of_and_named():
     X, y, _ = table()
     with pytest.warns(PrivacyWarning, match="Epsilon does not cover"):
         model = classifier(domain=None, random_state=None).fit(X, y)
-    assert model.ledger_.unpaid == [
+    assert model.ledger_.unaccounted == [
         "bounds of x",
         "categories of c",
         "which features have missing values",

@@ -14,8 +14,7 @@ from dprepro.methods.dp_ebm import estimator
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier
 from dprepro.methods.dp_ebm.losses import LogisticLoss
 from dprepro.privacy.composition import TWO_PHASE_COMPOSITIONS, calibrate_two_phases
-from dprepro.privacy.private import PrivateRowsError
-from dprepro.privacy.query import BudgetError
+from dprepro.privacy.query import BudgetError, PrivateRowsError
 from dprepro.privacy.sampling import ExactSampler
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from tests.methods.dp_ebm.test_curator import (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from dprepro.data import load
+from dprepro.data.dataset import load
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
 from dprepro.methods.dp_ebm_plus.expected_response import (

@@ -77,7 +77,7 @@ def test_bounds_are_never_guessed_unless_told():
         with pytest.raises(ValueError, match="does not guess bounds: pass domain"):
             DPEBMPlusClassifier(domain=domain).fit(X, labels)
     model = DPEBMPlusClassifier(domain=observed, observed=True).fit(X, labels)
-    assert "bounds of x, money" in model.ledger_.unpaid
+    assert "bounds of x, money" in model.ledger_.unaccounted
     assert not model.ledger_.holds
     with pytest.warns(PrivacyWarning, match="Epsilon does not cover"):
         DPEBMPlusClassifier(observed=True).fit(X, labels)

@@ -20,10 +20,9 @@ from dprepro.methods.dp_ebm_plus.queries import (
     Totals,
     totals_sensitivity,
 )
-from dprepro.privacy.curator_base import GaussianUses, listening
+from dprepro.privacy.curator_base import GaussianMechanism, listening
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.private import PrivateRowsError
-from dprepro.privacy.query import BudgetError
+from dprepro.privacy.query import BudgetError, PrivateRowsError
 from tests.methods.dp_ebm_plus.plus_table import DOMAIN, RANGE, table
 from tests.methods.dp_ebm_plus.stub import Events, of_all_rows, replay
 
@@ -107,7 +106,7 @@ def test_fault_2_a_forgotten_root_of_the_number_of_uses_is_refused(loss, monkeyp
 
 @BOTH
 def test_fault_3_the_same_noise_in_all_epochs_is_found(loss, monkeypatch):
-    answer, drawn = GaussianUses.answer, {}
+    answer, drawn = GaussianMechanism.answer, {}
 
     def repeated(self, exact, query, unit=1.0):
         release = answer(self, exact, query, unit)
@@ -115,7 +114,7 @@ def test_fault_3_the_same_noise_in_all_epochs_is_found(loss, monkeypatch):
         noise = drawn.setdefault(place, (release.value - exact * unit) / release.scale)
         return replace(release, value=exact * unit + release.scale * noise)
 
-    monkeypatch.setattr(GaussianUses, "answer", repeated)
+    monkeypatch.setattr(GaussianMechanism, "answer", repeated)
     assert is_repeated(noise_of_sums(noise_of_a_fit(loss)))
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import laplace, multivariate_normal, norm
 
-from dprepro.additive.intervals import LEVELS
+from dprepro.additive.model import LEVELS
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus import clipping, residual_quantiles
 from dprepro.methods.dp_ebm_plus.clipping import EDGES, HALF_CELL, MAGNITUDES, likely_shares

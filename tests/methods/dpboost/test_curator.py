@@ -360,9 +360,9 @@ def test_told_trees_move_the_scores_of_the_rows():
 def test_exact_reads_are_listed():
     made = curator(AS_PUBLISHED, *problem())
     assert made.mean_target() == pytest.approx(problem()[1].mean())
-    assert made._source.ledger.unpaid[1:] == [BIN_EDGES, module.MEAN_OF_TARGET]
+    assert made._source.ledger.unaccounted[1:] == [BIN_EDGES, module.MEAN_OF_TARGET]
     sound = curator(SOUND, *problem())
-    assert BIN_EDGES not in sound._source.ledger.unpaid
+    assert BIN_EDGES not in sound._source.ledger.unaccounted
 
 
 def test_leaf_values_lie_within_the_clip():

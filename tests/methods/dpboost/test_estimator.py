@@ -38,7 +38,7 @@ def test_the_sound_variant_spends_all_of_epsilon_and_keeps_its_promise(make, eps
     ledger = make(variant="sound", epsilon=epsilon, random_state=None).fit(X, y).ledger_
     assert ledger.spent_epsilon() == pytest.approx(epsilon)
     assert (ledger.delta, ledger.adjacency) == (0.0, ADD_REMOVE)
-    assert ledger.unpaid == ledger.gaps == []
+    assert ledger.unaccounted == ledger.gaps == []
     assert ledger.holds
 
 
@@ -59,7 +59,7 @@ def test_the_published_variant_names_what_it_reads_and_where_its_proof_fails(mak
     ledger = make(random_state=None).fit(X, y).ledger_
     assert ledger.spent_epsilon() == pytest.approx(0.75 * 8.0)
     assert ledger.adjacency == ZERO_OUT
-    assert ledger.unpaid == ["bin edges of all features", *mean]
+    assert ledger.unaccounted == ["bin edges of all features", *mean]
     assert len(ledger.gaps) == 3
     assert not ledger.holds
 
@@ -69,8 +69,8 @@ def test_an_observed_domain_and_a_fixed_seed_are_unpaid(variant):
     X, y, _ = table()
     with pytest.warns(PrivacyWarning, match="Epsilon does not cover"):
         ledger = classifier(variant=variant, domain=None).fit(X, y).ledger_
-    assert {"bounds of x", "categories of c"} < set(ledger.unpaid)
-    assert any("fixed seed" in read for read in ledger.unpaid)
+    assert {"bounds of x", "categories of c"} < set(ledger.unaccounted)
+    assert any("fixed seed" in read for read in ledger.unaccounted)
 
 
 def test_sound_cuts_do_not_depend_on_the_rows_and_published_ones_do():

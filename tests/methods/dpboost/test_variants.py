@@ -81,7 +81,7 @@ def test_equal_parts_let_late_trees_split_that_geometric_ones_leave_constant():
 def test_the_ledger_names_what_each_option_leaves_uncovered(start, first):
     X, y, _ = table()
     ledger = classifier(start=start, first_gain=first).fit(X, y).ledger_
-    assert ("mean of the target" in ledger.unpaid) == (start == "mean")
+    assert ("mean of the target" in ledger.unaccounted) == (start == "mean")
     assert (FIRST_GAIN in ledger.gaps) == first
     assert set(AS_PUBLISHED.gaps) <= set(ledger.gaps)
     assert not ledger.holds

@@ -11,10 +11,9 @@ from dprepro.methods.forests.curator import ForestCurator, LeafLabels, Unlabelle
 from dprepro.methods.forests.estimator import DPRandomForest
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private, PrivateRowsError
-from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.mechanisms import PermuteAndFlipMechanism
+from dprepro.privacy.query import BudgetError, Private, PrivateRowsError, SensitivityError
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT
-from dprepro.privacy.uses import PermuteAndFlipUses
 
 DOMAIN = Domain((NumericFeature("x", 0, 1),), ("0", "1"))
 QUERY = LeafLabels(0.5, 1.0, ZERO_OUT)
@@ -110,13 +109,13 @@ def test_trees_keep_no_count():
 
 def test_labels_are_chosen_by_the_counts_of_all_leaves(monkeypatch):
     X, y = rows()
-    given, choose = [], PermuteAndFlipUses.choose
+    given, choose = [], PermuteAndFlipMechanism.choose
 
     def spy(self, use, utilities, query):
         given.append(utilities)
         return choose(self, use, utilities, query)
 
-    monkeypatch.setattr(PermuteAndFlipUses, "choose", spy)
+    monkeypatch.setattr(PermuteAndFlipMechanism, "choose", spy)
     release = curator().grow(forest(), QUERY)
     counts = leaf_counts(X, y)
     filled = counts.sum(axis=1) > 0

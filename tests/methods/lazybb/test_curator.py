@@ -279,9 +279,9 @@ def test_diagnostics_are_listed_or_refused() -> None:
     silent = curator(X, SIGNS)
     with pytest.raises(SensitivityError, match="make the curator for diagnostics"):
         silent.diagnose()
-    assert DIAGNOSTICS not in silent._source.ledger.unpaid
+    assert DIAGNOSTICS not in silent._source.ledger.unaccounted
     open_about_it = curator(X, SIGNS, diagnostics=True)
-    assert open_about_it._source.ledger.unpaid[0] == module.DIAGNOSTICS
+    assert open_about_it._source.ledger.unaccounted[0] == module.DIAGNOSTICS
     boost(open_about_it, make_learner(open_about_it, budget(), 0, 0.5), 20)
     assert open_about_it.diagnose().edges.shape == (20,)
     assert open_about_it.diagnose().margins.shape == (60,)

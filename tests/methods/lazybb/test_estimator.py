@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from dprepro.data import load
+from dprepro.data.dataset import load
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.data.encode import BooleanEncoder
 from dprepro.methods.lazybb.estimator import LazyBBClassifier, OneRule, TopDownTree
@@ -132,7 +132,7 @@ def test_scores_are_the_mean_vote_and_decide_the_class() -> None:
 def test_reads_that_are_not_paid_for_are_named() -> None:
     domain = Domain((CategoricalFeature("a", ("b",)),), ("no", "yes"), ("categories of a",))
     model = fit(random_state=None, diagnostics=True, domain=domain)
-    assert model.ledger_.unpaid == [
+    assert model.ledger_.unaccounted == [
         "categories of a",
         "advantages and margins on the training rows, and the bound made of them (diagnostics)",
     ]

@@ -63,7 +63,8 @@ def test_an_observed_domain_or_a_seed_breaks_the_promise():
     X, y = rows(300)
     observed = Domain(DOMAIN.features, BOUNDS, observed=("range of the target",))
     assert (
-        "range of the target" in build("dp-linear-fair", domain=observed).fit(X, y).ledger_.unpaid
+        "range of the target"
+        in build("dp-linear-fair", domain=observed).fit(X, y).ledger_.unaccounted
     )
     assert not build("dp-linear-fair", seed=0).fit(X, y).ledger_.holds
 

@@ -19,8 +19,7 @@ from dprepro.methods.locally_linear.gradients import NumericRows
 from dprepro.methods.locally_linear.maps import draw_projections
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.private import PrivateRowsError
-from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.query import BudgetError, PrivateRowsError, SensitivityError
 from dprepro.privacy.subsampling import ACCOUNTANTS, sampled_sigma
 from tests.methods.locally_linear.lab import (
     CLASSES,
@@ -235,7 +234,7 @@ def test_what_is_planned_without_rows_is_what_a_curator_enters(params):
     curator(params=params, states=entered)
     assert planned.entries == entered.entries
     assert len(planned.entries) == 1
-    assert planned.unpaid == entered.unpaid
+    assert planned.unaccounted == entered.unaccounted
 
 
 # --- cheats ---------------------------------------------------------------------------------------

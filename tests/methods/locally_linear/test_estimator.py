@@ -141,11 +141,11 @@ def test_a_fit_that_fails_leaves_no_ledger_of_the_one_before():
 def test_labels_that_no_domain_names_are_unpaid():
     X, y = np.random.default_rng(0).random((60, len(FEATURES))), np.arange(60) % 3
     ledger = private(epsilon=1.0).fit(X, y).ledger_
-    assert "labels that occur" in ledger.unpaid
+    assert "labels that occur" in ledger.unaccounted
     assert "labels" not in ledger.assumed_public
     domain = Domain(FEATURES, ("0", "1", "2"))
     ledger = private(epsilon=1.0, domain=domain).fit(X, y).ledger_
-    assert "labels that occur" not in ledger.unpaid
+    assert "labels that occur" not in ledger.unaccounted
     assert "labels" in ledger.assumed_public
 
 
@@ -153,8 +153,8 @@ def test_a_fixed_seed_and_an_observed_domain_are_unpaid():
     X, y = digits()
     domain = Domain(FEATURES, tuple("0123456789"), ("bounds",))
     ledger = private(epsilon=1.0, domain=domain).fit(X, y).ledger_
-    assert ledger.unpaid[0] == "bounds"
-    assert "fixed seed" in ledger.unpaid[1]
+    assert ledger.unaccounted[0] == "bounds"
+    assert "fixed seed" in ledger.unaccounted[1]
     assert "bounds and categories" not in ledger.assumed_public
     public = private(epsilon=1.0, domain=Domain(FEATURES, ("0", "1"))).planned_ledger(100)
     assert "bounds and categories" in public.assumed_public

@@ -12,8 +12,7 @@ from dprepro.methods.logistic.curator import LARGEST_NORM, LONG_ROWS, Coefficien
 from dprepro.methods.logistic.estimator import DPLogisticRegression
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.query import BudgetError, Private, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 FAIR = {"data_norm": 1.0, "fit_intercept": False, "tol": 1e-8, "max_iter": 10_000}
@@ -126,7 +125,7 @@ def test_a_norm_that_is_read_is_listed_and_stays_in_the_curator():
     reading = model(data_norm=None)
     made = curator()
     made.fit(reading, Coefficients.of(reading))
-    assert made._source.ledger.unpaid == [LARGEST_NORM]
+    assert made._source.ledger.unaccounted == [LARGEST_NORM]
     assert reading.data_norm is None
     failing = DPLogisticRegression(data_norm=None)
     with pytest.raises(ValueError, match="2 classes"):

@@ -12,9 +12,9 @@ from scipy.special import expit
 
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods.entry import Setting
+from dprepro.methods.logistic.curator import ObjectivePerturbation
 from dprepro.methods.logistic.estimator import DPLogisticRegression
 from dprepro.methods.registry import get
-from dprepro.privacy.objective import ObjectivePerturbation
 
 DOMAIN = Domain((NumericFeature("x", 0, 1),), ("0", "1"))
 
@@ -34,7 +34,7 @@ def test_the_fair_recipe_keeps_the_librarys_promise():
     X, y = rows()
     model = build("dp-logistic-fair").fit(X, y)
     assert (model.data_norm, model.fit_intercept) == (1.0, False)
-    assert model.ledger_.unpaid == []
+    assert model.ledger_.unaccounted == []
     assert model.ledger_.gaps == []
     assert model.ledger_.holds
 
@@ -42,7 +42,7 @@ def test_the_fair_recipe_keeps_the_librarys_promise():
 def test_the_published_settings_read_the_norm_and_break_the_promise():
     X, y = rows(norm=50.0)
     ledger = build("dp-logistic").fit(X, y).ledger_
-    assert "largest row norm" in ledger.unpaid
+    assert "largest row norm" in ledger.unaccounted
     assert "row norm bound above 1" in ledger.gaps[0]
     assert not ledger.holds
 
@@ -63,7 +63,7 @@ def test_a_norm_that_was_read_stays_unpaid_and_untold_in_every_fit():
     model = DPLogisticRegression(random_state=0)
     ledgers = [model.fit(*rows(norm=norm)).ledger_ for norm in (5.0, 50.0, 50.0)]
     assert ledgers[0] == ledgers[1] == ledgers[2]
-    assert "largest row norm" in ledgers[2].unpaid
+    assert "largest row norm" in ledgers[2].unaccounted
 
 
 class Spy(Vector):

@@ -25,8 +25,7 @@ from dprepro.methods.random_boosting.curator import (
 )
 from dprepro.methods.random_boosting.trees import draw_tree
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.query import BudgetError, Private, SensitivityError
 from dprepro.privacy.sensitivity import ADD_REMOVE
 
 DOMAIN = Domain(
@@ -143,10 +142,10 @@ def test_quantiles_ranks_and_the_number_of_rows_are_listed():
     made = curator(seed=None)
     made.ranks()
     made.quantiles(4)
-    assert made._source.ledger.unpaid == [RANKS, QUANTILES]
+    assert made._source.ledger.unaccounted == [RANKS, QUANTILES]
     ledger = Ledger(1.0, 1e-6, ADD_REMOVE)
     delta_of_rows(Private(Rows(X, Y)), ledger)
-    assert (ledger.delta, ledger.unpaid) == (1 / 6, [DELTA_OF_ROWS])
+    assert (ledger.delta, ledger.unaccounted) == (1 / 6, [DELTA_OF_ROWS])
 
 
 @pytest.mark.parametrize(

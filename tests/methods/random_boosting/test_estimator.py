@@ -70,7 +70,7 @@ def test_reads_and_gaps_are_listed_and_by_default_there_are_none():
     read = fitted(
         random_state=None, candidates="quantile", from_ranks=True, delta_from_rows=True
     ).ledger_
-    assert read.unpaid == [DELTA_OF_ROWS, RANKS, QUANTILES]
+    assert read.unaccounted == [DELTA_OF_ROWS, RANKS, QUANTILES]
     assert read.delta == pytest.approx(1 / 2000)
     unpaid = fitted(random_state=None, histograms="all, one paid", n_trees=30).ledger_
     assert unpaid.gaps == [UNPAID_HISTOGRAMS]

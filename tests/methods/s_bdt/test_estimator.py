@@ -86,10 +86,10 @@ def test_as_published_curvatures_have_half_the_noise_and_the_ledger_counts_it():
     counted = renyi_multiplier(1.0, 1e-6, rate=1.0, steps=20)
     assert entry.noise_multiplier == pytest.approx(counted / math.sqrt(1.12))
     assert little.within_budget
-    assert (little.gaps, little.unpaid) == ([], [SETTINGS])
+    assert (little.gaps, little.unaccounted) == ([], [SETTINGS])
     much = build(denominator_share=0.5, **published).fit(*rows()).ledger_
     assert much.spent_epsilon() > 1.3
-    assert (much.gaps, much.unpaid) == ([HALVED], [SETTINGS])
+    assert (much.gaps, much.unaccounted) == ([HALVED], [SETTINGS])
     assert not little.holds
     assert not much.holds
 
@@ -105,7 +105,7 @@ def test_as_published_numbers_of_rows_have_all_their_noise():
 
 def test_settings_chosen_on_the_rows_are_named():
     ledger = build(settings_read_rows=True, random_state=None).fit(*rows()).ledger_
-    assert ledger.unpaid == [SETTINGS]
+    assert ledger.unaccounted == [SETTINGS]
     assert not ledger.holds
 
 
@@ -115,7 +115,7 @@ def test_the_methods_are_the_two_variants(name, lists):
     model = (
         get(name).build(setting, n_trees=4, sampling=1.0, denominator_share=0.04).fit(*rows(n=200))
     )
-    assert model.ledger_.unpaid == lists
+    assert model.ledger_.unaccounted == lists
     assert model.as_published == (name == "s-bdt")
 
 

@@ -22,8 +22,7 @@ from dprepro.methods.toy_ebm.curator import (
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.query import BudgetError, Private, SensitivityError
 from dprepro.privacy.sensitivity import ZERO_OUT
 
 X = pd.DataFrame({"x": [0.0, 0.0, 1.0, 1.0, 2.0, 3.0], "c": list("aabbab")})
@@ -31,7 +30,7 @@ Y = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 100.0])
 
 
 def curator(y=Y, epochs=3, epsilon=1e9, gaps=GAPS, unpaid=UNPAID, seed=0):
-    ledger = Ledger(epsilon, 1e-5, ZERO_OUT, unpaid=list(unpaid), gaps=list(gaps))
+    ledger = Ledger(epsilon, 1e-5, ZERO_OUT, unaccounted=list(unpaid), gaps=list(gaps))
     return ToyCurator(Private(Rows(X, y)), 6, epochs, ledger, seed)
 
 
@@ -75,10 +74,10 @@ def test_what_is_read_without_noise_is_listed():
     ledger = made._source.ledger
     made.bins()
     made.occupied()
-    assert ledger.unpaid[1:] == list(UNPAID)
+    assert ledger.unaccounted[1:] == list(UNPAID)
     only_asked = curator(unpaid=())
     only_asked.mean_residuals(query())
-    assert UNPAID[2] in only_asked._source.ledger.unpaid
+    assert UNPAID[2] in only_asked._source.ledger.unaccounted
 
 
 def test_told_steps_move_the_residuals_of_their_bins():

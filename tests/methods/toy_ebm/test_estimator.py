@@ -75,7 +75,7 @@ def test_the_ledger_promises_nothing():
     X, y = frame(), np.tile([0, 1], 150)
     ledger = ToyDPEBMClassifier(1.0, 1e-5).fit(X, y).ledger_
     assert not ledger.holds
-    assert len(ledger.unpaid) == len(ledger.gaps) == 3
+    assert len(ledger.unaccounted) == len(ledger.gaps) == 3
     assert [entry.uses for entry in ledger.entries] == [300, 300]
     # 600 uses of noise made for one, even if the assumed sensitivity were right.
     assert ledger.spent_epsilon() > 20

@@ -24,8 +24,7 @@ from dprepro.methods.wishart_regression.curator import (
 )
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.private import Private
-from dprepro.privacy.query import BudgetError, SensitivityError
+from dprepro.privacy.query import BudgetError, Private, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 MEANS = ColumnMeans(1.0, 1.0)
@@ -39,7 +38,7 @@ def rows(n=200, columns=3, seed=0):
 
 
 def curator(X, y, epsilon=1.0, seed=0, gaps=GAPS, unpaid=UNPAID):
-    ledger = Ledger(epsilon, 0.0, REPLACE_ONE, unpaid=list(unpaid), gaps=list(gaps))
+    ledger = Ledger(epsilon, 0.0, REPLACE_ONE, unaccounted=list(unpaid), gaps=list(gaps))
     return WishartCurator(Private(Arrays(X, y)), ledger, seed, ())
 
 
@@ -140,7 +139,7 @@ def test_means_that_were_told_are_subtracted():
 
 def test_what_is_read_without_noise_is_listed():
     made = curator(*rows(), unpaid=())
-    unpaid = made._source.ledger.unpaid
+    unpaid = made._source.ledger.unaccounted
     made.means(MEANS)
     assert unpaid[1:] == [BOUNDS]
     made.moments(MOMENTS)

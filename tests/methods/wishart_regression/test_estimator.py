@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LinearRegression
 
-from dprepro.data import load
+from dprepro.data.dataset import load
 from dprepro.data.domain import Domain
 from dprepro.data.encode import ENCODINGS
 from dprepro.experiment.splits import split_rows
@@ -67,7 +67,7 @@ def test_the_ledger_names_every_hole():
     X, y = rows()
     ledger = WishartLinearRegression(epsilon=1.0).fit(X, y).ledger_
     assert ledger.gaps == list(GAPS)
-    assert ledger.unpaid == ["bounds of all columns and of the target", "largest row norm"]
+    assert ledger.unaccounted == ["bounds of all columns and of the target", "largest row norm"]
     assert not ledger.holds
 
 

@@ -100,7 +100,7 @@ def test_without_a_seed_parent_and_children_draw_apart(
 def test_with_a_seed_a_child_goes_on_as_its_parent_and_the_ledger_says_so(name: str) -> None:
     draw = draws(1)[name]
     assert forked(draw) == draw()
-    assert source(1).ledger.unpaid == ["fixed seed: repeatable, never for release"]
+    assert source(1).ledger.unaccounted == ["fixed seed: repeatable, never for release"]
 
 
 def test_a_child_still_knows_that_noise_was_drawn() -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dprepro.privacy.sampling import Bits, ExactSampler, kernels, lazy
+from dprepro.privacy.sampling import Bits, ExactSampler, kernels
+from dprepro.privacy.sampling import bits as lazy
 from dprepro.privacy.sampling.kernels import (
     _CUMULATIVE,
     _HALVED,

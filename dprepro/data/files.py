@@ -1,6 +1,8 @@
 """What is packed: gzipped files, and members of zip and tar archives, up to limits on their size.
 
 What an archive says of sizes is not believed: what comes out is counted.
+
+Where data files lie on this machine: the data folder, the cache, a card's own folder.
 """
 
 from __future__ import annotations
@@ -11,10 +13,11 @@ import os
 import tarfile
 import zipfile
 import zlib
+from pathlib import Path
 from typing import IO, BinaryIO, cast
 
 from dprepro.runtime.errors import DpreproError, nearest
-from dprepro.runtime.files import MEBIBYTE
+from dprepro.runtime.files import MEBIBYTE, cache_dir, is_file
 
 GZIP = b"\x1f\x8b"
 """How gzipped files begin."""
@@ -158,3 +161,53 @@ def _require_member(member: str, names: list[str]) -> None:
             f"the archive has no member {member!r}{nearest(member, names) or '.'} "
             f"It has: {', '.join(names[:10])}"
         )
+
+
+DATA_VARIABLE = "DPREPRO_DATA"
+
+
+def data_folder(data_dir: Path | None = None) -> Path:
+    """Return the folder of files that were put there by hand.
+
+    `data_dir` if given, else ``$DPREPRO_DATA``, else the folder ``files`` in the cache (which
+    may not exist).
+
+    Raises
+    ------
+    DpreproError
+        If `data_dir` or the variable names something that is not a folder.
+    """
+    variable = os.environ.get(DATA_VARIABLE)
+    if data_dir is None and not variable:
+        return cache_dir() / "files"
+    folder = Path(data_dir if data_dir is not None else str(variable)).expanduser()
+    if not folder.is_dir():
+        origin = "--data-dir" if data_dir is not None else f"${DATA_VARIABLE}"
+        raise DpreproError(
+            f"{origin} is {str(folder)!r}, which is not a folder; "
+            "give an existing one, laid out like adult/adult.data, or leave it out"
+        )
+    return folder
+
+
+def cached_file(kind: str, card: str, name: str) -> Path:
+    """Return the path of a card's download `name` from a `kind` of source. It may not exist."""
+    return cache_dir() / kind / card / name
+
+
+def file_candidates(name: str, folder: Path | None, data_dir: Path | None) -> list[Path]:
+    """Return the paths where the file `name` is searched, in this order.
+
+    `folder` is the card's (None for built-in cards, whose paths start at the data folder).
+    """
+    path = Path(name).expanduser()
+    if path.is_absolute():
+        return [path]
+    beside = [folder / path] if folder is not None else []
+    return [*beside, data_folder(data_dir) / path]
+
+
+def find_file(name: str, folder: Path | None, data_dir: Path | None) -> Path | None:
+    """Return the first of `file_candidates` that exists, or None."""
+    found = (path for path in file_candidates(name, folder, data_dir) if is_file(path))
+    return next(found, None)
