@@ -1,7 +1,4 @@
-"""How the values of a feature become bins, and the codes that bins give to values.
-
-Functions of two features: which cells a pair of features has, and a value for each cell.
-"""
+"""How the values of a feature become bins and codes, and how bins of two features become cells."""
 
 from __future__ import annotations
 
@@ -58,10 +55,7 @@ class FeatureBins:
     def encode(self, column: pd.Series) -> np.ndarray:
         """Return int64 codes (n,). Unseen categories get the "other" bin; -1 where there is none.
 
-        Raises
-        ------
-        ValueError
-            If a numeric feature's column holds something that is not a number.
+        Raises ValueError if a numeric feature's column holds something that is not a number.
         """
         if isinstance(self.feature, CategoricalFeature):
             codes = category_codes(column, self.feature.categories)
@@ -76,10 +70,7 @@ class FeatureBins:
 def numeric_values(column: pd.Series) -> np.ndarray:
     """Return a numeric column as contiguous float64 (n,).
 
-    Raises
-    ------
-    ValueError
-        If the column holds categories; the message names it.
+    Raises ValueError if the column holds categories; the message names it.
     """
     if is_categorical(column):
         raise ValueError(

@@ -1,9 +1,4 @@
-"""What a model predicts, and what the noise bands of its functions mean, in words.
-
-What the noise band of a shape function is, and what it is not, in words for whoever reads it.
-
-What a model predicts, and what its functions are measured in, in words.
-"""
+"""What a model predicts, what its noise bands mean, and its prediction intervals, in words."""
 
 from __future__ import annotations
 

@@ -53,6 +53,8 @@ class Edit:
 def set_value(model: AdditiveModel, feature: str, at: float | str, value: float) -> Edit | None:
     """Give one bin a new value, in the unit of the function (log odds, or the target's).
 
+    Raises DpreproError if there is no such feature or bin, or the value is not finite.
+
     Parameters
     ----------
     feature
@@ -65,11 +67,6 @@ def set_value(model: AdditiveModel, feature: str, at: float | str, value: float)
     -------
     Edit or None
         What was changed; None where there was nothing to change.
-
-    Raises
-    ------
-    DpreproError
-        If there is no such feature or bin, or the value is not finite.
     """
     if not math.isfinite(value := real("value", value)):
         raise DpreproError(f"feature {feature!r}: a value must be a finite number, got {value}")
@@ -277,10 +274,7 @@ def _apply(
 def _edges(bins: FeatureBins, done: str) -> np.ndarray:
     """Return the borders of a numeric feature's bins, float64 (C + 1,), that of missing left out.
 
-    Raises
-    ------
-    DpreproError
-        For a categorical feature, whose bins have no order.
+    Raises DpreproError for a categorical feature, whose bins have no order.
     """
     feature = bins.feature
     if isinstance(feature, CategoricalFeature):
@@ -294,10 +288,7 @@ def _edges(bins: FeatureBins, done: str) -> np.ndarray:
 def _touched(feature: str, edges: np.ndarray, start: float, stop: float) -> np.ndarray:
     """Return which bins between `edges` (C + 1,) overlap the range (start, stop), bool (C,).
 
-    Raises
-    ------
-    DpreproError
-        If it is empty or lies outside the bounds.
+    Raises DpreproError if it is empty or lies outside the bounds.
     """
     if not (start < stop and start < edges[-1] and stop > edges[0]):
         raise DpreproError(

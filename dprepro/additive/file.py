@@ -1,13 +1,11 @@
 """Save fitted additive models as JSON and load them again: no code is in a file, none is run.
 
 What a file says, its ledger included, is its author's word: a ledger shows what follows from the
-releases listed, not that these were all. `dprepro.additive.record` says what is accepted.
+answers listed, not that these were all. `dprepro.additive.record` says what is accepted.
 
-Whether a fit's model can be kept: the largest that it may leave is tried before the first noise.
-
-What a file has room for, and what can be read back, follows from the domain and the settings alone.
-So a private fit makes a model with as many bins, digits, pairs and edits as they allow, writes it
-as a file has it, and reads that. A fit that draws noise and leaves nothing cannot happen then.
+Domain and settings alone decide whether a fit's model can be saved. So a private fit first makes
+the largest model that they allow, writes it as a file has it, and reads that: no fit draws noise
+and then leaves nothing.
 """
 
 from __future__ import annotations
@@ -138,11 +136,8 @@ def encoded(
 ) -> bytes:
     """Return what a model's file holds, `spare` bytes less than it may; see `save_model`.
 
-    Raises
-    ------
-    DpreproError
-        If the model holds what a file cannot, or if a file of it would not be read. The message
-        begins with `where`.
+    Raises DpreproError if the model holds what a file cannot, or if a file of it would not be read.
+    The message begins with `where`.
     """
     values = model_to_json(model, origin)
     checked_record(values, where)
@@ -445,6 +440,8 @@ def require_kept(
 ) -> None:
     """Refuse a fit whose model may be none that a file can hold. No row is read.
 
+    Raises ValueError if it cannot be kept; the message says why and what to change.
+
     Parameters
     ----------
     model
@@ -457,11 +454,6 @@ def require_kept(
         The features that are going to be made so.
     pairs
         Most functions of pairs.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be kept; the message says why and what to change.
     """
     largest = _largest(model, domain, bins, pairs, monotone or {})
     try:

@@ -1,7 +1,4 @@
-"""What a model file holds: every field with its type and its rules.
-
-Model files of unknown authors: every field is checked before anything is made of it.
-"""
+"""What a model file holds: every field with its type and its rules, checked before it is used."""
 
 from __future__ import annotations
 
@@ -335,10 +332,7 @@ def ledger_to_json(ledger: Ledger) -> dict[str, Any]:
 def ledger_from_json(values: dict[str, JsonValue]) -> Ledger:
     """Return the ledger that `ledger_to_json` wrote.
 
-    Raises
-    ------
-    ValueError
-        If a field is missing, unknown, of another type, or out of range.
+    Raises ValueError if a field is missing, unknown, of another type, or out of range.
     """
     # Files without it were written before noise was exact.
     values = {"floating_point": [BEFORE_EXACT_NOISE], **values}
@@ -432,10 +426,7 @@ def refuse_countless(text: str, where: Path | str) -> None:
 def parse_strictly(text: str, path: Path | str) -> Any:
     """Return the JSON values of the text of `path`: no NaN, no infinities, no key twice.
 
-    Raises
-    ------
-    DpreproError
-        If it is anything else, or has more values or keys than a model file.
+    Raises DpreproError if it is anything else, or has more values or keys than a model file.
     """
     refuse_countless(text, path)
     keys = 0
@@ -465,11 +456,8 @@ def parse_strictly(text: str, path: Path | str) -> Any:
 def checked_record(values: Any, where: str) -> ModelRecord:
     """Return what the JSON values of a model file say, each field checked, alone and with the rest.
 
-    Raises
-    ------
-    DpreproError
-        If they are not those of such a file, or of another version of the format, or if a field is
-        wrong. The message begins with `where`.
+    Raises DpreproError if they are not those of such a file, or of another version of the format,
+    or if a field is wrong. The message begins with `where`.
     """
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise DpreproError(f'{where}: not a model file: "format" must be {FORMAT!r}; {_WRITTEN_BY}')

@@ -1,8 +1,7 @@
-"""Audit a case: learn to tell its two worlds apart, then count how well that works.
+"""Audit a case by many runs: learn to tell its two worlds apart, then count how well that works.
 
-Audit by one run: many canaries, a coin for each.
-
-By Steinke, Nasr and Jagielski (2023), and by Mahloujifar, Melis and Chaudhuri (2025) for a curve.
+Or by one run with many canaries, a coin for each (Steinke, Nasr and Jagielski 2023; Mahloujifar,
+Melis and Chaudhuri 2025 for a curve).
 """
 
 from __future__ import annotations
@@ -84,6 +83,9 @@ def audit(
 
     Ends early once the stated epsilon is refuted; see `schedule` for the looks.
 
+    Raises UnverifiedError if the method keeps no ledger. Raises DpreproError as `schedule`,
+    `TrialRunner` and `KeptRuns`.
+
     Parameters
     ----------
     trials
@@ -93,13 +95,6 @@ def audit(
     keep_in
         A file for finished runs, see `KeptRuns`: the same call continues after a kill. It stays, so
         that the same call later takes all runs from there, and so does a case that shares them.
-
-    Raises
-    ------
-    UnverifiedError
-        If the method keeps no ledger.
-    DpreproError
-        As `schedule`, `TrialRunner` and `KeptRuns`.
     """
     started = time.perf_counter()
     plan = schedule(trials, learns=case.rule is None)

@@ -1,12 +1,10 @@
-"""What a ledger claims, what guesses prove against it, and the most that they could show.
+"""What a ledger claims, the rules that tell two worlds apart, and the most that these could show.
 
 A claim is GDP, zCDP or (epsilon, delta). Of pairs whose outcomes have known probabilities the
 ceiling is known: no distinguisher shows more than the worst ratio of what either world releases;
 with delta, the smallest epsilon for which the two distributions are (epsilon, delta)-close. Under
 zCDP the share of wrong guesses says how much is shown, and the best guesses are wrong as seldom as
 can be. A ceiling beyond 60 is given as infinite.
-
-Tell two distributions of outputs apart: a rule learnt from one half of the runs.
 """
 
 from __future__ import annotations
@@ -74,10 +72,7 @@ class Claim(str, Enum):
 
         Under zCDP that of Gaussian noise.
 
-        Raises
-        ------
-        ValueError
-            On an epsilon that is too small for any noise.
+        Raises ValueError on an epsilon that is too small for any noise.
         """
         if self is Claim.PLAIN:
             return float(expit(-epsilon))
@@ -228,16 +223,13 @@ class Rule(Protocol):
     @property
     def threshold(self) -> float:
         """See the class."""
-        ...
 
     @property
     def form(self) -> Form:
         """See the class."""
-        ...
 
     def scores(self, outputs: np.ndarray) -> np.ndarray:
         """Return the score of each output, float64 (N,), given float64 (N, d)."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""Pairs for any method: a row that is extreme, alone at another x, an outlier, or contradicts.
+"""Neighbouring tables for any method, with the row that they differ in: the canary.
 
-Canaries everywhere: rows of every kind that a method treats in a way of its own.
-
-A missing value, a category that no other row has, one of 300 categories, a number at bounds that
-are far away, values beyond the bounds, and a row of the label that hardly any row has.
+It is extreme, alone at another x, an outlier, or contradicts the others; or one of the kinds that a
+method may treat in a way of its own, see `KINDS`: a missing value, a category that no other row
+has, one of 300 categories, a number at bounds that are far away, values beyond the bounds, and a
+row of the label that hardly any row has.
 """
 
 from __future__ import annotations

@@ -68,10 +68,7 @@ def find_case(
 ) -> Case:
     """Return the case of a subject, by default on the first of its tasks.
 
-    Raises
-    ------
-    DpreproError
-        If there is nothing private of that name, or it does not support the task.
+    Raises DpreproError if there is nothing private of that name, or it does not support the task.
     """
     _check_name(name, [subject for subject, _ in subjects()])
     if name in MECHANISMS and not (task and name in registry.all_methods()):
@@ -85,10 +82,7 @@ def find_one_run_case(
 ) -> OneRunCase:
     """Return the case with many canaries of a method or mechanism.
 
-    Raises
-    ------
-    DpreproError
-        As `find_case`, and if it has none.
+    Raises DpreproError as `find_case`, and if it has none.
     """
     _check_name(name, [*one_run_names(), *(subject for subject, _ in subjects())])
     if name in ONE_RUN_MECHANISMS:

@@ -4,8 +4,6 @@
 ledger, and what that entry alone spends for the guarantee: noise that is missing there would be a
 small part of the whole. Of several canaries another one is drawn in every run, which the adversary
 knows.
-
-A table of few groups of rows in public cells, and four canaries: for methods that bin values.
 """
 
 from __future__ import annotations
@@ -191,11 +189,9 @@ class Knows(Protocol):
 
     def answer(self, query: Query, /) -> ScaledInteger:
         """Return the exact answer on these rows."""
-        ...
 
     def follow(self, instruction: Instruction, /) -> None:
         """Do what an instruction says."""
-        ...
 
 
 @dataclass(frozen=True)

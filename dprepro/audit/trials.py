@@ -74,10 +74,7 @@ def check_trials(trials: int) -> None:
 def schedule(trials: int, learns: bool) -> Schedule:
     """Divide the runs of an audit; `learns` says whether a distinguisher must be learnt.
 
-    Raises
-    ------
-    DpreproError
-        As `check_trials`.
+    Raises DpreproError as `check_trials`.
     """
     check_trials(trials)
     training = min(trials // 2, max(trials // _TRAINING, _LEAST_TRAINING)) if learns else 0
@@ -136,17 +133,14 @@ class KeptRuns:
 
     A line that a kill cut off is dropped, and its batch run again.
 
+    Raises DpreproError if the file is of another audit.
+
     Parameters
     ----------
     path
         Is made, with its folder, if it is not there.
     facts
         JSON-able: what the audit is of. Runs of another audit are no evidence for this one.
-
-    Raises
-    ------
-    DpreproError
-        If the file is of another audit.
     """
 
     def __init__(self, path: Path, facts: Mapping[str, Any]) -> None:
@@ -253,6 +247,8 @@ def batches(part: Part, runs: int, planned: int) -> list[Batch]:
 class TrialRunner:
     """Makes the runs of a case, in worker processes or here, each batch once.
 
+    Raises DpreproError from `run`: on observations that are not finite, or if a worker dies.
+
     Parameters
     ----------
     jobs
@@ -266,11 +262,6 @@ class TrialRunner:
         Holds the batches of an audit that was interrupted, and gets the others.
     advance
         See `Advance`.
-
-    Raises
-    ------
-    DpreproError
-        From `run`: on observations that are not finite, or if a worker dies.
     """
 
     def __init__(

@@ -77,10 +77,7 @@ class ArffFile:
 def parse_arff(data: bytes, encoding: str) -> ArffFile:
     """Return the parts of an ARFF file.
 
-    Raises
-    ------
-    DpreproError
-        If its header cannot be read; the message names the line.
+    Raises DpreproError if its header cannot be read; the message names the line.
     """
     data = as_utf8(data, encoding)
     start = _DATA.search(data)
@@ -167,10 +164,7 @@ def read_sparse(file: ArffFile) -> pa.Table:
 
     Of a nominal attribute, zero is the first value that the header lists.
 
-    Raises
-    ------
-    BadRecordError
-        If a line is not as the format wants it; the message names it.
+    Raises BadRecordError if a line is not as the format wants it; the message names it.
     """
     columns: list[list[str | None]] = [[] for _ in file.attributes]
     for number, line in enumerate(io.StringIO(file.body.decode()), start=file.first_line):

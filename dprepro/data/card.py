@@ -259,10 +259,7 @@ class Card(Strict):
     def format_of(self, source: Source) -> Format:
         """Return the format of `source`. If the card does not name its kind, the suffix decides.
 
-        Raises
-        ------
-        DpreproError
-            If neither the card nor the suffix determines the kind.
+        Raises DpreproError if neither the card nor the suffix determines the kind.
         """
         settings = source.format or self.format
         suffix = Path(source.filename.lower().removesuffix(".gz")).suffix
@@ -320,10 +317,7 @@ class Card(Strict):
         `identify` is false: then no file is read, and the name does not distinguish states of the
         rows (see `is_known`).
 
-        Raises
-        ------
-        DpreproError
-            If the register that private rows need cannot be used.
+        Raises DpreproError if the register that private rows need cannot be used.
         """
         if with_test and self.test_card is not None:
             cards = (self, self.test_card)
@@ -374,10 +368,8 @@ def builtin_card(name: str) -> Card:
 def load_card(name_or_path: str | Path) -> Card:
     """Return the card with this built-in name, or in the YAML file at this path; a path wins.
 
-    Raises
-    ------
-    DpreproError
-        If there is no such card, or it is not valid; the message names file and key.
+    Raises DpreproError if there is no such card, or it is not valid; the message names file and
+    key.
     """
     path = Path(name_or_path)
     if is_file(path):

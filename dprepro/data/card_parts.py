@@ -1,9 +1,4 @@
-"""The parts of a card: formats, sources, public domains of features, expectations.
-
-What a card may say of how a text file is written: separators and encodings.
-
-Short forms on a card: ``pixel{1..784}`` for 784 features, one list of categories for many.
-"""
+"""The parts of a card: formats, sources, public domains of features, expectations, short forms."""
 
 from __future__ import annotations
 
@@ -251,10 +246,7 @@ def check_stand_in(sources: Sequence[Source], task: TaskKind, labels: list[str] 
 def check_test(test: TestSet | None, task: TaskKind, labels: list[str] | None) -> None:
     """Refuse test rows whose labels need not have the codes of the training rows.
 
-    Raises
-    ------
-    ValueError
-        As said, with what to do.
+    Raises ValueError as said, with what to do.
     """
     if test is None:
         return
@@ -286,10 +278,7 @@ def check_unit(
 
     `roles` has the other columns that the card names, by the key that names them.
 
-    Raises
-    ------
-    ValueError
-        As said, with what to do.
+    Raises ValueError as said, with what to do.
     """
     if (unit is None) != (rows_per_unit is None):
         raise ValueError(
@@ -461,10 +450,8 @@ def one_line(name: str) -> str:
 def expand_names(features: Any) -> Any:
     """Return a card's ``features`` with a name like ``pixel{1..784}`` written out, in place.
 
-    Raises
-    ------
-    ValueError
-        If a range is decreasing, a name occurs twice, or there are more than `MOST_FEATURES`.
+    Raises ValueError if a range is decreasing, a name occurs twice, or there are more than
+    `MOST_FEATURES`.
     """
     if not isinstance(features, dict):
         return features
@@ -480,10 +467,7 @@ def expand_names(features: Any) -> Any:
 def with_lists(features: Any, lists: Any) -> Any:
     """Return a card's ``features`` in which the name of a list of categories is that list.
 
-    Raises
-    ------
-    ValueError
-        If there is no list of that name.
+    Raises ValueError if there is no list of that name.
     """
     if not isinstance(features, dict):
         return features

@@ -1,17 +1,11 @@
-"""What a cell of a table says: a number, a text, or that there is nothing. One rule for all doors.
+"""What a cell of a table says: a number, a text, or that there is nothing. One rule for all.
 
 Blanks around a text are no part of it, of whatever kind they are. A mark for a missing value is
-compared as a value: the mark ``-200`` stands for -200.0, too, and ``99`` for ``099``.
+compared as a value: the mark ``-200`` stands for -200.0, too, and ``99`` for ``099``. A text that
+is a category is no mark. New rows that a model predicts are read by the same rules.
 
-Columns of Arrow to columns of pandas: by their type and by what is asked, never by their rows.
-
-The type of a column is that of the file's schema. So a value reads the same in any chunk.
-
-How the texts of new rows are read, in predictions and in all exports of a model.
-
-A card's rules for the rows of a fit are the same: blanks around a text are no part of it, and some
-texts, the marks, stand for a missing value, unless they are categories themselves. A mark that
-reads as a number stands for this number, however it is written.
+Columns of Arrow become columns of pandas by their type, which is that of the file's schema, and by
+what is asked, never by their rows: a value reads the same in any chunk.
 """
 
 from __future__ import annotations
@@ -90,10 +84,8 @@ def label_dtype(stored: pa.DataType) -> np.dtype:
 def convert(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Return a column of another type. Numbers are rounded to the nearest float64.
 
-    Raises
-    ------
-    pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError
-        If a value has no counterpart. Of a number this is no text, of a text no number.
+    Raises pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError if a value has no counterpart. Of
+    a number this is no text, of a text no number.
     """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -311,6 +303,8 @@ def read_numbers(
 ) -> np.ndarray:
     """Return a column as float64, (n,), NaN where a value is missing.
 
+    Raises CellError if a value is no number, or infinite. The message quotes none.
+
     Parameters
     ----------
     column
@@ -319,11 +313,6 @@ def read_numbers(
         What the message calls it.
     date_format
         How dates are written; see `dprepro.data.domain`.
-
-    Raises
-    ------
-    CellError
-        If a value is no number, or infinite. The message quotes none.
     """
     _refuse_bytes(column, name)
     kind = holds(column.type)
@@ -484,6 +473,8 @@ def read_categories(
 ) -> pd.Categorical:
     """Return a column as categories, (n,), of texts.
 
+    Raises CellError if a value is none of them. The message quotes none.
+
     Parameters
     ----------
     name
@@ -492,11 +483,6 @@ def read_categories(
         All categories; None: those that occur, sorted.
     called
         What the card calls them.
-
-    Raises
-    ------
-    CellError
-        If a value is none of them. The message quotes none.
     """
     _refuse_bytes(column, name)
     codes, values = distinct(column)

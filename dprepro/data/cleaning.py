@@ -93,16 +93,13 @@ def clean_with_units(table: pa.Table, card: Card, source: Source) -> Cleaned:
 
     With a public domain the card alone determines types, categories, labels and codes.
 
+    Raises DpreproError if a column, label or category is not what the card says. The message names
+    every such column and the rule. It does not quote values of rows, and does not count rows.
+
     Parameters
     ----------
     table
         Of Arrow, which has no index: what stands at one position of all columns is one row.
-
-    Raises
-    ------
-    DpreproError
-        If a column, label or category is not what the card says. The message names every such
-        column and the rule. It does not quote values of rows, and does not count rows.
     """
     names = [source.rename.get(name, name) for name in table.column_names]
     _refuse_repeated(names, card)
@@ -312,10 +309,7 @@ def _codes(column: pa.ChunkedArray, card: Card, marks: Marks) -> np.ndarray:
 def other_labels(column: pa.ChunkedArray, card: Card, marks: Marks) -> set[str]:
     """Return the labels of a binary target but the positive one.
 
-    Raises
-    ------
-    DpreproError
-        If the card has a public domain and there are several.
+    Raises DpreproError if the card has a public domain and there are several.
     """
     present = {text_of(value) for value in distinct(column)[1] if not marks.have_value(value)}
     others = present - {card.positive}

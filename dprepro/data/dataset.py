@@ -1,15 +1,4 @@
-"""A loaded table with its task, its public domain and its origin.
-
-Which rows of a unit of privacy train, where it owns more than the card allows.
-
-Compare loaded values with what the card expects.
-
-Values of rows that their card rules out: missing ones, and those outside of bounds.
-
-Load a dataset: the card's sources in order, cleaned and verified.
-
-Whether the names on a card are those of its file: the header is read, and no row.
-"""
+"""Datasets: loaded from the sources of a card, and compared with what the card says of them."""
 
 from __future__ import annotations
 
@@ -211,11 +200,8 @@ def check_expectations(
 ) -> None:
     """Compare rows, columns, positives, their share and the digest of the values with the card.
 
-    Raises
-    ------
-    DpreproError
-        If any differs. The message has the expected value and, if the rows are public, the found
-        one.
+    Raises DpreproError if any differs. The message has the expected value and, if the rows are
+    public, the found one.
     """
     expect = card.expect
     pairs = [
@@ -320,10 +306,7 @@ def _outside(what: str, bounds: tuple[float, float]) -> str:
 def refuse_undeclared(dataset: Dataset) -> None:
     """Refuse rows with missing values that the card does not allow.
 
-    Raises
-    ------
-    DpreproError
-        The message names the features, and quotes and counts no rows.
+    Raises DpreproError; the message names the features, and quotes and counts no rows.
     """
     names = undeclared(dataset)
     if names:
@@ -477,15 +460,12 @@ def header_names(card: Card, data_dir: Path | None = None) -> list[str] | None:
     Only the header line of a CSV is read, the header of an ARFF file, or the schema of a parquet
     file.
 
+    Raises DpreproError if the file cannot be read.
+
     Returns
     -------
     list of str or None
         None if the file is not on this machine, or is in an archive or of another format.
-
-    Raises
-    ------
-    DpreproError
-        If the file cannot be read.
     """
     source = card.sources[0]
     if source.kind not in ("file", "pool", "join"):
@@ -503,16 +483,13 @@ def header_names(card: Card, data_dir: Path | None = None) -> list[str] | None:
 def check_names(card: Card, names: list[str]) -> None:
     """Refuse a card whose columns are not those of its file.
 
+    Raises DpreproError with a line for each name on the card that the file lacks, and for each
+    column of the file that a card with `features` does not mention.
+
     Parameters
     ----------
     names
         What `header_names` returns.
-
-    Raises
-    ------
-    DpreproError
-        With a line for each name on the card that the file lacks, and for each column of the file
-        that a card with `features` does not mention.
     """
     problems = list(_problems(card, names))
     if problems:

@@ -27,10 +27,7 @@ class BadRecordError(DpreproError):
 def as_utf8(data: bytes, encoding: str) -> bytes:
     """Return the bytes of a text file as UTF-8, without byte order mark.
 
-    Raises
-    ------
-    BadRecordError
-        If they are no text in this encoding.
+    Raises BadRecordError if they are no text in this encoding.
     """
     text = Utf8Stream(io.BytesIO(data), encoding)
     read = b""
@@ -90,10 +87,7 @@ class Utf8Stream:
     def read(self, size: int) -> bytes:
         """Return the next bytes, some `size` of them; nothing at the end.
 
-        Raises
-        ------
-        NotTextError
-            If they are no text in this encoding.
+        Raises NotTextError if they are no text in this encoding.
         """
         while True:
             data = self._start + self._stream.read(size)

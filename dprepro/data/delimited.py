@@ -102,6 +102,8 @@ class _Block:
 class Records:
     """The records of a delimited text, read once from its beginning to its end.
 
+    Raises BadRecordError if the first record cannot be read, or there is none.
+
     Parameters
     ----------
     stream
@@ -117,11 +119,6 @@ class Records:
     ----------
     names
         The names of the columns, without blanks around them; they may repeat or be empty.
-
-    Raises
-    ------
-    BadRecordError
-        If the first record cannot be read, or there is none.
     """
 
     stream: BinaryIO
@@ -157,6 +154,9 @@ class Records:
     ) -> Iterator[pa.Table]:
         """Yield the records block by block, with the columns at the positions `wanted`, in order.
 
+        Raises BadRecordError if a record has another number of fields than there are names, or
+        cannot be read.
+
         Parameters
         ----------
         wanted
@@ -166,11 +166,6 @@ class Records:
             empty one.
         missing
             Texts that are null in columns of numbers.
-
-        Raises
-        ------
-        BadRecordError
-            If a record has another number of fields than there are names, or cannot be read.
         """
         while (block := self._next()) is not None:
             yield self._parse(block, wanted, missing, use_threads)
@@ -430,10 +425,7 @@ class Records:
 def line_of(stream: BinaryIO, dialect: Dialect, record: int, first_line: int = 1) -> int:
     """Return the line of the file in which a record begins; they are numbered from 0.
 
-    Raises
-    ------
-    ValueError
-        If there are fewer records.
+    Raises ValueError if there are fewer records.
     """
     records = Records(stream, dialect, first_line)
     reader = _FieldReader(dialect, records._separator)

@@ -1,8 +1,6 @@
-"""A description of a loaded dataset, and of what is public about it.
+"""A description of a loaded dataset, and its card in Croissant 1.0, for which no row is read.
 
-The card of a dataset in Croissant 1.0 (https://docs.mlcommons.org/croissant), as JSON-LD.
-
-No row is read: all that is written stands on the card.
+Croissant is JSON-LD: https://docs.mlcommons.org/croissant.
 """
 
 from __future__ import annotations
@@ -192,10 +190,8 @@ _MEDIA = {
 def croissant(card: Card) -> dict[str, Any]:
     """Return a card as a Croissant dataset: its file, and one field for each column.
 
-    Raises
-    ------
-    DpreproError
-        If the card has no single file with a checksum, or no public domain: Croissant needs both.
+    Raises DpreproError if the card has no single file with a checksum, or no public domain:
+    Croissant needs both.
     """
     if card.features is None:
         raise DpreproError(f"the card of {card.name} has no `features`, so it names no columns")

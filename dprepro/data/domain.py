@@ -1,8 +1,6 @@
 """The domain: what is public about a table, so that a method may use it at no cost in privacy.
 
-Random rows made from a domain alone.
-
-Dates and times as numbers: years with a fraction, or hours of a day.
+Also: values as its categories and numbers, dates among them, and random rows made from it alone.
 """
 
 from __future__ import annotations
@@ -287,10 +285,7 @@ def _as_number(value: Any) -> float:
 def numbers_of(column: pd.Series) -> np.ndarray:
     """Return a numeric feature's column as float64 (n,), NaN where a value is missing.
 
-    Raises
-    ------
-    ValueError
-        If a value is not a number. The message names the feature and quotes no value.
+    Raises ValueError if a value is not a number. The message names the feature and quotes no value.
     """
     try:
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -359,10 +354,7 @@ def as_number(text: str, date_format: str) -> float:
 
     Times within a year count by the seconds of that year; a time zone is not looked at.
 
-    Raises
-    ------
-    ValueError
-        If the text is not written in this format.
+    Raises ValueError if the text is not written in this format.
 
     Examples
     --------

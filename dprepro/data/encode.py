@@ -1,7 +1,4 @@
-"""Encodings of a table. They depend on its domain alone, so they read nothing from other rows.
-
-Boolean columns made from a domain alone, for learners of rules and Boolean trees.
-"""
+"""Encodings of a table. They depend on its domain alone, so they read nothing from other rows."""
 
 from __future__ import annotations
 
@@ -96,7 +93,6 @@ class Encoder(Protocol):
 
     def transform(self, X: pd.DataFrame) -> Any:
         """Return the encoded X, one row for each row."""
-        ...
 
 
 class FrameEncoder:
@@ -122,10 +118,7 @@ class OneHotEncoder:
     def transform(self, X: pd.DataFrame) -> np.ndarray:
         """Return float64 (n, columns), C-ordered.
 
-        Raises
-        ------
-        ValueError
-            If a numeric value is missing; the message names the feature.
+        Raises ValueError if a numeric value is missing; the message names the feature.
         """
         return np.column_stack([self._encode(X[f.name], f) for f in self.domain.features])
 

@@ -1,8 +1,6 @@
-"""What is packed: gzipped files, and members of zip and tar archives, up to limits on their size.
+"""Files of datasets: where they lie on this machine, and what packed ones hold, up to limits.
 
 What an archive says of sizes is not believed: what comes out is counted.
-
-Where data files lie on this machine: the data folder, the cache, a card's own folder.
 """
 
 from __future__ import annotations
@@ -41,10 +39,8 @@ class PackedError(DpreproError):
 def unzipped(data: bytes) -> bytes:
     """Return what a gzipped file holds; any other file as it is.
 
-    Raises
-    ------
-    DpreproError
-        If the file is not whole; `PackedError` if what it holds is beyond the limits.
+    Raises DpreproError if the file is not whole; `PackedError` if what it holds is beyond the
+    limits.
     """
     if not data.startswith(GZIP):
         return data
@@ -82,11 +78,8 @@ class _Stream(gzip.GzipFile):
 def extract_member(data: bytes, member: str) -> bytes:
     """Return the bytes of one member of a zip or gzipped tar file.
 
-    Raises
-    ------
-    DpreproError
-        If `data` is not a whole archive, has no such member or one that is no file, or is beyond
-        the limits.
+    Raises DpreproError if `data` is not a whole archive, has no such member or one that is no file,
+    or is beyond the limits.
     """
     read = _tar_member if data.startswith(GZIP) else zip_member
     try:
@@ -172,10 +165,7 @@ def data_folder(data_dir: Path | None = None) -> Path:
     `data_dir` if given, else ``$DPREPRO_DATA``, else the folder ``files`` in the cache (which
     may not exist).
 
-    Raises
-    ------
-    DpreproError
-        If `data_dir` or the variable names something that is not a folder.
+    Raises DpreproError if `data_dir` or the variable names something that is not a folder.
     """
     variable = os.environ.get(DATA_VARIABLE)
     if data_dir is None and not variable:

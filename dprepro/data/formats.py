@@ -1,9 +1,4 @@
-"""Bytes to tables: csv, ARFF, and those of other modules here.
-
-Bytes to tables: formats that hold nothing but numbers, svmlight, idx and npz.
-
-Parquet as bytes of a table, and what a damaged file would let Arrow do.
-"""
+"""Bytes to tables: csv, ARFF, Parquet, svmlight, idx and npz."""
 
 from __future__ import annotations
 
@@ -135,13 +130,9 @@ def read_parquet(
 
     A column that pandas stored as an index is read only if `kinds` names it.
 
-    Raises
-    ------
-    DpreproError
-        If its counts do not agree, or if it has text that is not UTF-8. Also if a column is nested
-        that `kinds` does not call "unused".
-    pyarrow.ArrowException, OSError
-        If it is damaged in another way.
+    Raises DpreproError if its counts do not agree, or if it has text that is not UTF-8. Also if a
+    column is nested that `kinds` does not call "unused". Raises pyarrow.ArrowException, OSError if
+    it is damaged in another way.
     """
     try:
         file = pa.parquet.ParquetFile(pa.BufferReader(data))
@@ -278,6 +269,9 @@ def read_table(
     A text file has texts, and numbers where `kinds` says so and all cells are numbers. Other files
     have the types that they store.
 
+    Raises DpreproError if the bytes do not fit the format. The message names the line, and quotes
+    no value.
+
     Parameters
     ----------
     data
@@ -289,11 +283,6 @@ def read_table(
         "text" ones are read as a dictionary.
     missing
         The texts that stand for a missing value in columns of numbers.
-
-    Raises
-    ------
-    DpreproError
-        If the bytes do not fit the format. The message names the line, and quotes no value.
     """
     kind: FormatKind = settings.kind or "csv"
     try:

@@ -47,10 +47,8 @@ _HEX = re.compile(r"[0-9a-f]+")
 def state_folder() -> Path:
     """Return the folder of private state: ``$DPREPRO_STATE``, else the user's state folder.
 
-    Raises
-    ------
-    DpreproError
-        If the variable has a relative path: each working folder would have a state of its own.
+    Raises DpreproError if the variable has a relative path: each working folder would have a state
+    of its own.
     """
     given = os.environ.get(STATE_VARIABLE)
     if not given:
@@ -75,10 +73,8 @@ def token_of(content: str) -> str:
     `content` may be a digest of private rows. The register stores only its HMAC-SHA256, under a
     random key. The register is made on first use, and only its owner can read it.
 
-    Raises
-    ------
-    DpreproError
-        If the register cannot be read or written, or is damaged. The message says what to do.
+    Raises DpreproError if the register cannot be read or written, or is damaged. The message says
+    what to do.
     """
     with in_use(register_path(), *_USE) as path:
         state = _read(path)
@@ -94,10 +90,7 @@ def register_id() -> str:
 
     It is a keyed digest of a constant, so it discloses neither the key nor any content.
 
-    Raises
-    ------
-    DpreproError
-        As `token_of`.
+    Raises DpreproError as `token_of`.
     """
     return _derived(_ID)
 
@@ -105,10 +98,7 @@ def register_id() -> str:
 def secret_of(purpose: str) -> bytes:
     """Return a secret key of 32 bytes for a purpose, the same as long as the register is.
 
-    Raises
-    ------
-    DpreproError
-        As `token_of`.
+    Raises DpreproError as `token_of`.
     """
     return bytes.fromhex(_derived(f"key for {purpose}"))
 
@@ -117,10 +107,8 @@ def secret_of(purpose: str) -> bytes:
 def in_use(path: Path, what: str, advice: str) -> Iterator[Path]:
     """Let no other process use a file of private state in this context; its folder is made.
 
-    Raises
-    ------
-    DpreproError
-        If the system refuses, also in the context; it says `what` file that is, and the `advice`.
+    Raises DpreproError if the system refuses, also in the context; it says `what` file that is, and
+    the `advice`.
     """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

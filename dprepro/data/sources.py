@@ -1,11 +1,4 @@
-"""The places a dataset can come from: local files, http, OpenML, scikit-learn, a generator.
-
-Download over http, with a time limit, repeated attempts and plain error messages.
-
-Download a dataset's ARFF file with the OpenML client, with a time limit and its cache apart.
-
-A synthetic stand-in for private data: only the shape is that of the real data.
-"""
+"""The places a dataset can come from: local files, http, OpenML, scikit-learn, a generator."""
 
 from __future__ import annotations
 
@@ -48,10 +41,7 @@ class SourceError(Exception):
 def timeout_s() -> float:
     """Return the longest wait for a server, in seconds: ``$DPREPRO_TIMEOUT`` or 30.
 
-    Raises
-    ------
-    DpreproError
-        If the variable is not a positive number.
+    Raises DpreproError if the variable is not a positive number.
     """
     given = os.environ.get(TIMEOUT_VARIABLE)
     try:
@@ -69,10 +59,7 @@ def download(url: str, folder: Path) -> Path:
     Connection failures and server errors (5xx) are tried again `RETRIES` times; a progress bar
     is shown on a terminal.
 
-    Raises
-    ------
-    SourceError
-        If the server does not answer in time, or not with the whole file.
+    Raises SourceError if the server does not answer in time, or not with the whole file.
     """
     import pooch
     import requests
@@ -123,10 +110,7 @@ def download_arff(dataset_id: int, folder: Path) -> bytes:
     ARFF rather than parquet, because OpenML publishes a checksum of the ARFF alone, which the
     client verifies. The client writes into `folder` only.
 
-    Raises
-    ------
-    SourceError
-        If the server has no such dataset, does not answer, or sends something else.
+    Raises SourceError if the server has no such dataset, does not answer, or sends something else.
     """
     import openml
 
@@ -266,12 +250,8 @@ class RawTable:
 def read_source(source: Source, card: Card, data_dir: Path | None, online: bool) -> RawTable:
     """Return the raw table of one of the card's sources.
 
-    Raises
-    ------
-    SourceError
-        If this source does not have the data, or needs the network and `online` is False.
-    DpreproError
-        If a local file is there but is not what the card says.
+    Raises SourceError if this source does not have the data, or needs the network and `online` is
+    False. Raises DpreproError if a local file is there but is not what the card says.
     """
     if len(source.files) > 1:
         # The names of a pool or a join are those of its parts.
@@ -306,10 +286,7 @@ def _pooled(parts: list[RawTable]) -> RawTable:
 def _stacked(columns: list[pa.ChunkedArray], name: str) -> pa.ChunkedArray:
     """Return columns one below the other: as they are, if all have one type.
 
-    Raises
-    ------
-    DpreproError
-        If one holds text and another something else.
+    Raises DpreproError if one holds text and another something else.
     """
     if len({column.type for column in columns}) == 1:
         return pa.chunked_array([c for column in columns for c in column.chunks], columns[0].type)

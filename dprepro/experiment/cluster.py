@@ -1,11 +1,8 @@
-"""Workers of a Dask cluster.
+"""Workers of a Dask cluster, and what they do with a call: hand it to a process of their own.
 
-Dask brings a call to one of its workers, and the result back. The Dask worker hands the call to a
-process of its own, the way `LocalExecutor` does here. So a call meets the same conditions in both
-places (one thread, its time limit, its death is its own), and one that holds Python's lock never
-makes its worker seem dead.
-
-What a Dask worker does with a call: hand it to a process of its own.
+Dask brings a call to one of its workers, and the result back. The process is as `LocalExecutor`
+has it here. So a call meets the same conditions in both places (one thread, its time limit, its
+death is its own), and one that holds Python's lock never makes its worker seem dead.
 
 Calls and results stay pickled on their way through the scheduler and the Dask worker, which so
 never import what the calls need, nor stand still for as long as that takes.
@@ -91,10 +88,8 @@ def run_call(
 
     Return its pickled result and None, or nothing and what it raised.
 
-    Raises
-    ------
-    DpreproError
-        If this worker cannot serve the run: other library versions, no data, no memory.
+    Raises DpreproError if this worker cannot serve the run: other library versions, no data, no
+    memory.
     """
     from distributed import get_worker
 
@@ -189,17 +184,15 @@ class DaskExecutor(Executor):
     Workers may come and go. A call whose worker is lost runs again on another one; with the third
     worker that it loses it is given up (`MachineFaultError`).
 
+    Raises NowhereToRunError if Dask is not installed, the scheduler does not answer, or no worker
+    joins it.
+
     Parameters
     ----------
     address
         The scheduler's ``HOST:PORT``.
     time_limit, warm_up
         See `LocalExecutor`; the time counts on the worker, from the start of the call.
-
-    Raises
-    ------
-    NowhereToRunError
-        If Dask is not installed, the scheduler does not answer, or no worker joins it.
     """
 
     def __init__(

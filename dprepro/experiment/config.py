@@ -1,7 +1,4 @@
-"""Configs of experiments: YAML files, read into validated, typed values.
-
-The parts of a config: its types of values, a method's entry, the published table.
-"""
+"""Configs of experiments: YAML files, read into validated, typed values."""
 
 from __future__ import annotations
 
@@ -461,10 +458,7 @@ class ExperimentConfig(FrozenModel):
 def load_config(name_or_path: str | Path) -> ExperimentConfig:
     """Return the experiment that a config file describes, without those that it includes.
 
-    Raises
-    ------
-    DpreproError
-        See `load_experiments`; also if the file only includes others.
+    Raises DpreproError as `load_experiments`, also if the file only includes others.
     """
     source = _read(name_or_path, Path())
     values, include = _split_include(source)
@@ -479,16 +473,13 @@ def load_config(name_or_path: str | Path) -> ExperimentConfig:
 def load_experiments(*names_or_paths: str | Path) -> list[ExperimentConfig]:
     """Return all experiments of config files, each once: included ones first, then the file's own.
 
+    Raises DpreproError if a config is missing or not valid, or if configs include each other in a
+    circle. The message names the file, line and key, what was given, and what is allowed.
+
     Parameters
     ----------
     names_or_paths
         Paths, or names of built-in configs. An existing file is preferred to a built-in name.
-
-    Raises
-    ------
-    DpreproError
-        If a config is missing or not valid, or if configs include each other in a circle. The
-        message names the file, line and key, what was given, and what is allowed.
     """
     found: dict[Path, ExperimentConfig] = {}
     for name_or_path in names_or_paths:

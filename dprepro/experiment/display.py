@@ -1,7 +1,4 @@
-"""How a run shows: a live table with a progress bar, or plain lines where there is no terminal.
-
-How fast a run goes, and how long it still takes.
-"""
+"""How a run shows: a live table with a progress bar, or plain lines where there is no terminal."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""What a run ran on and with: the journal's environment lines.
-
-Keep the working directory out of what the processes started from here can import.
+"""What a run ran on and with, for its journal; and what the processes it starts can import.
 
 Python looks for modules in the working directory first when it starts with ``-m`` or ``-c``, as
-loky's workers and both resource trackers do: a ``random.py`` of the user's would be run.
+loky's workers and both resource trackers do: a ``random.py`` of the user's would be run. So that
+folder is kept out of what they import.
 """
 
 from __future__ import annotations

@@ -201,12 +201,8 @@ class Slot(threading.Thread, ABC):
     def try_again(self, call: Call, fault: str) -> NoReturn:
         """Put a call back that a fault of the machine stopped, unless that happens each time.
 
-        Raises
-        ------
-        HandedBackError
-            If the call is in the queue again.
-        MachineFaultError
-            If it has had all its attempts, or everything is being stopped.
+        Raises HandedBackError if the call is in the queue again. Raises MachineFaultError if it has
+        had all its attempts, or everything is being stopped.
         """
         call.faults.append(fault)
         if self._killed or len(call.faults) >= MOST_ATTEMPTS:

@@ -115,16 +115,14 @@ class JournalContents:
 def read_journal(path: Path, keys: Collection[str] | None = None) -> JournalContents:
     """Read a journal; a last line torn by a crash is left out with a `JournalWarning`.
 
+    Raises DpreproError if the file cannot be read, or a line that is read is not what `Journal`
+    wrote.
+
     Parameters
     ----------
     keys
         Of the tasks whose records are read; None: all. Other records are passed over unseen, which
         takes a twentieth of the time.
-
-    Raises
-    ------
-    DpreproError
-        If the file cannot be read, or a line that is read is not what `Journal` wrote.
     """
     if is_packed(path):
         with _blaming(path):
@@ -274,11 +272,8 @@ def entries(
 
     With `keys`, of the records only those with one of these keys.
 
-    Raises
-    ------
-    DpreproError
-        At a line that is not what `Journal` wrote, or does not follow the one before it; the
-        message names it.
+    Raises DpreproError at a line that is not what `Journal` wrote, or does not follow the one
+    before it; the message names it.
     """
     if (place := raw.find(b"\r\n")) >= 0:
         number = raw.count(b"\n", 0, place) + 1
@@ -306,10 +301,8 @@ def entries(
 def entry_of(line: bytes) -> Entry:
     """Return what a line says.
 
-    Raises
-    ------
-    ValueError, KeyError, TypeError, AttributeError, RecursionError
-        If the line is not what `Journal` wrote; see `problem_of`.
+    Raises ValueError, KeyError, TypeError, AttributeError, RecursionError if the line is not what
+    `Journal` wrote; see `problem_of`.
     """
     try:
         fields = parsed(line)
@@ -349,6 +342,8 @@ class Journal:
     that this user may not write can be open, too: it is only read, and `append` is refused. A
     packed journal becomes one of lines with the first that is added.
 
+    Raises DpreproError if another run has it open, or the file system refuses.
+
     Parameters
     ----------
     path
@@ -359,11 +354,6 @@ class Journal:
     cut_torn
         Drop what a crash left of a last line, with a `JournalWarning`. There is one as well where a
         run was killed between two lines.
-
-    Raises
-    ------
-    DpreproError
-        If another run has it open, or the file system refuses.
     """
 
     def __init__(self, path: Path, fresh: bool = False, cut_torn: bool = True) -> None:
@@ -439,12 +429,8 @@ class Journal:
         A journal that somebody replaced, deleted or changed meanwhile is put back first, with a
         `JournalWarning`; what stood there is kept as ``.bak``.
 
-        Raises
-        ------
-        DpreproError
-            If it cannot be written (disk full, ...); the journal then ends with the line before.
-        ValueError
-            If the entry holds NaN or infinity, which strict JSON lacks.
+        Raises DpreproError if it cannot be written (disk full, ...); the journal then ends with the
+        line before. Raises ValueError if the entry holds NaN or infinity, which strict JSON lacks.
         """
         fields = entry.to_json() if isinstance(entry, Record | StatedPlan) else entry
         line = written(fields, self._file.content or self._unpacked)
@@ -481,10 +467,7 @@ class Journal:
     def keep(self, content: bytes, name: str) -> Path:
         """Write a file beside the journal, called as it is with `name` (and a number) added.
 
-        Raises
-        ------
-        DpreproError
-            If it cannot be written.
+        Raises DpreproError if it cannot be written.
         """
         try:
             return self._file.keep(content, name)

@@ -1,6 +1,4 @@
-"""Worker processes on this machine.
-
-Worker processes, each in a loky pool of its own; the first of a run can start ahead of the plan.
+"""Worker processes on this machine, each in a loky pool of its own.
 
 A worker takes two seconds to import libraries and methods and to load kernels, and a plan takes as
 long. So the first one does both while the run is planned. It learns nothing of the data. What goes

@@ -1,14 +1,8 @@
-"""Folders of results: check, repair, prune, pack, unpack and join their journals.
+"""Folders of results: check, repair, prune, pack and join their journals, and list their checksums.
 
-Check, repair and prune journals.
-
-Pack finished journals, unpack them, and join those of several machines.
-
-The SHA-256 of every file of a folder of results, in the file SHA256SUMS beside them.
-
-`sha256sum -c SHA256SUMS` checks it, too: above the line of a journal a comment says how many lines
-the journal has. Lines that earlier versions wrote have no checksum that covers the line before, so
-here alone it shows that one of them is gone. A digest is of bytes, whatever they mean.
+`sha256sum -c SHA256SUMS` checks the list, too: above the line of a journal a comment says how many
+lines the journal has. Lines that earlier versions wrote have no checksum that covers the line
+before, so here alone it shows that one of them is gone. A digest is of bytes, whatever they mean.
 """
 
 from __future__ import annotations
@@ -92,10 +86,8 @@ class Findings:
 def examine(path: Path) -> Findings:
     """Look at every line of a journal.
 
-    Raises
-    ------
-    DpreproError
-        If the file cannot be read, or a packed journal of other records is beside it.
+    Raises DpreproError if the file cannot be read, or a packed journal of other records is beside
+    it.
     """
     raw = journal_bytes(path)
     refuse_two_forms(path, raw)
@@ -115,10 +107,7 @@ def repair(path: Path) -> tuple[Findings, Path | None]:
     those of the run before. Return what was found, and the name of the old journal, which is kept;
     None if it was sound. Tasks whose records were damaged run again with `dprepro run`.
 
-    Raises
-    ------
-    DpreproError
-        If a run writes the journal, or a file cannot be read or written.
+    Raises DpreproError if a run writes the journal, or a file cannot be read or written.
     """
     journal_bytes(path)  # a journal that is not there is not made
     with warnings.catch_warnings():
@@ -138,10 +127,8 @@ def prune(path: Path, dry_run: bool = False) -> tuple[Findings, Path | None]:
     Environments stay that a record left was computed in. Return what was found, and the name of the
     old journal, which is kept; None if there was nothing to take out.
 
-    Raises
-    ------
-    DpreproError
-        If a line is damaged, a run writes the journal, or a file cannot be read or written.
+    Raises DpreproError if a line is damaged, a run writes the journal, or a file cannot be read or
+    written.
     """
     found = examine(path)
     if found.problems:
@@ -244,11 +231,8 @@ def pack(path: Path) -> Path | None:
     None if it is packed already. The lines go when the packed file is on the disk and was unpacked
     once, to the same bytes.
 
-    Raises
-    ------
-    DpreproError
-        If a line is not as it was written, no run has ended the journal, one writes it, a packed
-        one of other records is beside it, or a file cannot be read or written.
+    Raises DpreproError if a line is not as it was written, no run has ended the journal, one writes
+    it, a packed one of other records is beside it, or a file cannot be read or written.
     """
     if is_packed(path):
         return None
@@ -274,10 +258,7 @@ def unpack(path: Path) -> Path | None:
 
     None if it is one of lines already. The lines are those that were packed, byte for byte.
 
-    Raises
-    ------
-    DpreproError
-        If a file cannot be read or written.
+    Raises DpreproError if a file cannot be read or written.
     """
     if not is_packed(path):
         return None
@@ -324,11 +305,8 @@ def merge(folders: Sequence[Path], into: Path) -> list[Merged]:
     Of a task that finished in several folders, the record of the first counts. One that failed
     gives way to one that finished. Each record follows the environment that it was computed in.
 
-    Raises
-    ------
-    DpreproError
-        If a folder has no journals, `into` has any, the plans of a config differ, or a file cannot
-        be read or written.
+    Raises DpreproError if a folder has no journals, `into` has any, the plans of a config differ,
+    or a file cannot be read or written.
     """
     held = [journal_files(folder) for folder in folders]
     for folder, found in zip(folders, held, strict=True):
@@ -420,10 +398,7 @@ class Sum:
 def write_sums(folder: Path) -> dict[str, Sum]:
     """Write the digests of all files of a folder, and return them by name.
 
-    Raises
-    ------
-    DpreproError
-        If a file cannot be read or written.
+    Raises DpreproError if a file cannot be read or written.
     """
     sums = {name: Sum.of(folder / name, _read(folder / name)) for name in _names(folder)}
     with appearing_complete(folder / NAME) as unfinished:
@@ -438,10 +413,7 @@ def write_sums(folder: Path) -> dict[str, Sum]:
 def read_sums(folder: Path) -> dict[str, Sum]:
     """Return by name what SHA256SUMS says; nothing if there is no such file.
 
-    Raises
-    ------
-    DpreproError
-        If it cannot be read, or a line is not what `sha256sum` writes.
+    Raises DpreproError if it cannot be read, or a line is not what `sha256sum` writes.
     """
     path = folder / NAME
     try:
@@ -471,17 +443,14 @@ def unrecorded(folder: Path, sums: dict[str, Sum]) -> list[str]:
 def difference(path: Path, told: Sum) -> tuple[str, int]:
     """Compare a file with its digest.
 
+    Raises DpreproError if the file is there and cannot be read.
+
     Returns
     -------
     what differs, in words
         Empty if nothing does.
     lines since
         How many a run has added; nothing differs then.
-
-    Raises
-    ------
-    DpreproError
-        If the file is there and cannot be read.
     """
     try:
         raw = _read(path)

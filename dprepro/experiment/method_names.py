@@ -14,10 +14,7 @@ def name_meant(given: str, known: Collection[str]) -> str:
     Letter case and spaces at the ends do not matter in what tables show. What is neither is
     returned as it is.
 
-    Raises
-    ------
-    DpreproError
-        If tables show several of the known names so.
+    Raises DpreproError if tables show several of the known names so.
     """
     if given in known:
         return given
@@ -39,10 +36,7 @@ def nearest_meant(given: str, known: Collection[str], most: int = 1) -> str:
 def any_name_meant(given: str) -> str:
     """Return the method, or the label of a printed column, that tables show as `given`.
 
-    Raises
-    ------
-    DpreproError
-        As `name_meant`.
+    Raises DpreproError as `name_meant`.
     """
     from dprepro.methods import registry
 
@@ -69,10 +63,7 @@ def _shown(known: Collection[str]) -> Iterator[tuple[str, str]]:
 def names_in_config(given: Iterable[str], known: Iterable[str]) -> list[str]:
     """Return the names that a user means, of the methods and labels of a config.
 
-    Raises
-    ------
-    DpreproError
-        If the config has no such method; the message says which it has.
+    Raises DpreproError if the config has no such method; the message says which it has.
     """
     names = list(dict.fromkeys(known))
     meant = [name_meant(name, names) for name in given]

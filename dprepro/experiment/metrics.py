@@ -1,6 +1,4 @@
-"""How well a fitted estimator predicts held-out rows.
-
-Metrics of the user's choice: scikit-learn's scorers, by name.
+"""How well an estimator predicts held-out rows: our metrics, and scikit-learn's scorers.
 
 A record has a scorer's value under its name. scikit-learn negates errors, so that larger is better
 for all scorers, and their names begin with ``neg_``. A record has the error itself, under the name
@@ -236,6 +234,9 @@ def score(
 ) -> Scores:
     """Score a fitted estimator on test rows, each row once.
 
+    Raises ValueError if one of `METRICS` is not finite, or AUC is asked of test rows with one
+    class.
+
     Parameters
     ----------
     X
@@ -255,11 +256,6 @@ def score(
         The `METRICS` of the task, then what else was asked for. Metrics of probabilities
         (``log_loss``, in natural logarithms, ``brier_score``, ``calibration_error``) are left out
         for estimators without ``predict_proba``.
-
-    Raises
-    ------
-    ValueError
-        If one of `METRICS` is not finite, or AUC is asked of test rows with one class.
     """
     from sklearn import config_context
 

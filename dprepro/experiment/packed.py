@@ -227,10 +227,7 @@ _encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 def packed(raw: bytes) -> bytes:
     """Return the Parquet file of a journal's bytes.
 
-    Raises
-    ------
-    ValueError
-        If the last line does not end in a newline, or a line is not UTF-8.
+    Raises ValueError if the last line does not end in a newline, or a line is not UTF-8.
     """
 
     if raw[-1:] not in (b"", b"\n"):
@@ -272,10 +269,7 @@ def _stated(content: bytes) -> bytes:
 def unpacked(content: bytes) -> bytes:
     """Return the bytes of the journal that was packed.
 
-    Raises
-    ------
-    ValueError
-        If it is no packed journal, or its lines are not those that were packed.
+    Raises ValueError if it is no packed journal, or its lines are not those that were packed.
     """
     table = _table(content)
     raw = b"".join(_lines(table))
@@ -416,15 +410,12 @@ class PackedJournal:
 
     That each key is its task's was seen when it was packed.
 
+    Raises ValueError, KeyError, TypeError if it is no packed journal; also from its properties.
+
     Parameters
     ----------
     content
         Of the file.
-
-    Raises
-    ------
-    ValueError, KeyError, TypeError
-        If it is no packed journal; also from its properties.
     """
 
     def __init__(self, content: bytes) -> None:

@@ -1,8 +1,8 @@
-"""From a config to its tasks, in an order that never changes.
+"""From a config to its tasks, in an order that never changes; and what is said of each beforehand.
 
-Privacy levels that are asked of methods without a privacy budget: refused, not passed over.
-
-Seeds that depend on what a task is, never on when or where it runs.
+A task's seed depends on what the task is, never on when or where it runs. An estimator knows rows:
+it is built with the budget of one row of a unit, and the ledger of its fit is then stated for the
+unit, with what the estimator cannot know.
 """
 
 from __future__ import annotations
@@ -60,10 +60,8 @@ def check_asked(methods: Sequence[str], epsilons: Sequence[float], tasks: Iterab
 
     `tasks` are those of the whole config.
 
-    Raises
-    ------
-    DpreproError
-        If a finite epsilon is asked, methods are named, and none of them has tasks at one.
+    Raises DpreproError if a finite epsilon is asked, methods are named, and none of them has tasks
+    at one.
     """
     asked = [epsilon for epsilon in epsilons if math.isfinite(epsilon)]
     tasks = list(tasks)
@@ -83,10 +81,7 @@ def check_asked(methods: Sequence[str], epsilons: Sequence[float], tasks: Iterab
 def check_stated(config: ExperimentConfig, position: int, method: Method) -> None:
     """Refuse a config's entry that gives a method without a budget an epsilon or a delta.
 
-    Raises
-    ------
-    DpreproError
-        The message names file, line and key.
+    Raises DpreproError; the message names file, line and key.
     """
     if method.takes_epsilon:
         return
@@ -124,13 +119,10 @@ def plan(
     look at and to fit, and no record may be written of them. `try_parameters` false leaves to
     `check_parameters` what imports estimators.
 
-    Raises
-    ------
-    DpreproError
-        If a method, one of its parameters, the dataset, or the metric for its kind of task is
-        unknown, if the method refuses a parameter's value, if ``domain: public`` is asked of a
-        card without one, or delta is 0 for a method that needs one. The message names file, line
-        and key. Also if private rows that are to be named cannot be had.
+    Raises DpreproError if a method, one of its parameters, the dataset, or the metric for its kind
+    of task is unknown, if the method refuses a parameter's value, if ``domain: public`` is asked of
+    a card without one, or delta is 0 for a method that needs one. The message names file, line and
+    key. Also if private rows that are to be named cannot be had.
     """
     card = _card(config)
     _check_metric(config, card)
@@ -188,6 +180,9 @@ def narrow(
 ) -> list[PlannedTask]:
     """Return the part of a plan that a run asks for.
 
+    Raises DpreproError if a method or an epsilon does not occur in the plan, or if epsilons are
+    asked of methods that all have no privacy budget.
+
     Parameters
     ----------
     splits
@@ -196,12 +191,6 @@ def narrow(
         Only these methods, by name, label, or as tables show them.
     epsilons
         Only these privacy levels; methods without a budget stay.
-
-    Raises
-    ------
-    DpreproError
-        If a method or an epsilon does not occur in the plan, or if epsilons are asked of methods
-        that all have no privacy budget.
     """
     methods = names_in_config(methods, (n for p in planned for n in (p.task.label, p.task.method)))
     grid = sorted({p.task.epsilon for p in planned})
@@ -514,10 +503,7 @@ def check_tuned_splits(config: ExperimentConfig) -> None:
     decides. What the dataset is called does not: a renamed card, or a file with a row more, holds
     the rows that chose, so any config with `tuned_on` counts until a person takes that out.
 
-    Raises
-    ------
-    DpreproError
-        As said, with what to do.
+    Raises DpreproError as said, with what to do.
     """
     tuned = config.tuned_on
     if tuned is None or config.evaluation == "test-set":

@@ -1,7 +1,4 @@
-"""The plan line of a journal: what its config asks for, by the keys of all its tasks.
-
-What a run has before it: which tasks are done, to run, or to skip.
-"""
+"""The plan line of a journal: what its config asks for, and which of these tasks are done."""
 
 from __future__ import annotations
 
@@ -128,10 +125,7 @@ class StatedPlan(BaseModel):
     def from_json(cls, line: Mapping[str, Any]) -> StatedPlan:
         """Read what `to_json` wrote.
 
-        Raises
-        ------
-        ValueError
-            If a field is missing, of another type, or beyond what a plan can say.
+        Raises ValueError if a field is missing, of another type, or beyond what a plan can say.
         """
         plan = cls.model_validate(line)
         if not plan.cells:

@@ -1,6 +1,6 @@
-"""A task, and the record that a finished task leaves in the journal.
+"""A task, the record that a finished task leaves, and the line of a journal that holds it.
 
-One line of a journal: strict JSON whose last fields tie it to what stands before it.
+A line is strict JSON whose last fields tie it to what stands before it:
 
     {"kind":"record", ... ,"format":3,"after":"5e6f7a8b","crc32":"0f1e2d3c"}
 
@@ -160,10 +160,8 @@ class Task:
     def from_json(cls, values: Mapping[str, Any]) -> Task:
         """Read what `to_json` wrote.
 
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            If a field is missing, unknown, of another type, or beyond what a task can say.
+        Raises KeyError, TypeError, ValueError if a field is missing, unknown, of another type, or
+        beyond what a task can say.
         """
         for name, value in values.items():
             if type(value) not in _TYPES[name]:
@@ -257,11 +255,8 @@ class Record:
     def from_json(cls, line: Mapping[str, Any]) -> Record:
         """Read what `to_json` wrote.
 
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            If a field is missing, unknown, of another type or value, or if the key is not the
-            task's.
+        Raises KeyError, TypeError, ValueError if a field is missing, unknown, of another type or
+        value, or if the key is not the task's.
         """
         if unknown := line.keys() - _FIELDS:
             raise ValueError(f"unknown fields: {', '.join(sorted(unknown))}")
@@ -313,15 +308,12 @@ class DamagedLineError(ValueError):
 def written(fields: Mapping[str, Any], before: bytes | bytearray = b"") -> bytes:
     """Return a line of the current format, with its newline.
 
+    Raises ValueError if a value is NaN or infinite, which strict JSON lacks.
+
     Parameters
     ----------
     before
         All that the journal holds: whole lines.
-
-    Raises
-    ------
-    ValueError
-        If a value is NaN or infinite, which strict JSON lacks.
     """
     last = bytes(before[before.rfind(b"\n", 0, -1) + 1 : -1])
     link = last[_CRC] if is_chained(last) else b"%08x" % zlib.crc32(before)
@@ -416,12 +408,8 @@ class Chain:
 def parsed(line: bytes) -> dict[str, Any]:
     """Return the fields of a line without its newline; `OF_THE_LINE` are taken out.
 
-    Raises
-    ------
-    DamagedLineError
-        If the line does not agree with its CRC, or has lost it.
-    ValueError, RecursionError
-        If the line is no JSON object, or its format is not known.
+    Raises DamagedLineError if the line does not agree with its CRC, or has lost it. Raises
+    ValueError, RecursionError if the line is no JSON object, or its format is not known.
     """
     has_crc = _is_sealed(line)
     if has_crc and line[_CRC] != b"%08x" % zlib.crc32(line[:-_SEALED]):

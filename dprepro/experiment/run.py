@@ -1,9 +1,4 @@
-"""Run what is left of a plan, and write every finished task to the journal.
-
-Take over what another journal of the same folder has finished already.
-
-What a run amounts to: cells, failures, skips, and where the time went.
-"""
+"""Run what is left of a plan, write every finished task to the journal, and sum up."""
 
 from __future__ import annotations
 
@@ -353,13 +348,8 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
     such as a worker killed from outside, runs again; if that happens each time, it leaves no
     record.
 
-    Raises
-    ------
-    DpreproError
-        If config, dataset or journal cannot be used.
-    KeyboardInterrupt
-        On SIGINT, SIGTERM or SIGHUP, after the workers have ended; what had finished is in the
-        journal.
+    Raises DpreproError if config, dataset or journal cannot be used. Raises KeyboardInterrupt on
+    SIGINT, SIGTERM or SIGHUP, after the workers have ended; what had finished is in the journal.
     """
     start, observer = time.perf_counter(), _Told(observer)
     # Errors of the config come before anything is written. The plan that the journal states last

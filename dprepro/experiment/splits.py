@@ -1,6 +1,6 @@
 """Which rows of a dataset train and which test, and which of a unit's rows train at all.
 
-Random splits and folds: which rows train, which test. All rows of a unit are on one side.
+All rows of a unit are on one side of a split or fold.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ def split_rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw one split: a uniform permutation cut in two, without stratification.
 
+    Raises ValueError if either part would be empty.
+
     Parameters
     ----------
     n
@@ -35,11 +37,6 @@ def split_rows(
     -------
     train, test
         Sorted int64 row numbers; disjoint, together ``0 .. n-1``.
-
-    Raises
-    ------
-    ValueError
-        If either part would be empty.
     """
     n_test = math.ceil(n * test_share)
     if not 0 < n_test < n:
@@ -53,6 +50,8 @@ def stratified_rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw one split that holds out a share of each label, up to a row.
 
+    Raises ValueError if a label has fewer than two rows, or one part would lack a label.
+
     Parameters
     ----------
     labels
@@ -64,11 +63,6 @@ def stratified_rows(
     -------
     train, test
         As `split_rows`.
-
-    Raises
-    ------
-    ValueError
-        If a label has fewer than two rows, or one part would lack a label.
     """
     from sklearn.model_selection import train_test_split  # for tasks alone: it takes half a second
 
@@ -89,6 +83,8 @@ def fold_rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return one fold of a random partition into equal parts (up to one row), unstratified.
 
+    Raises ValueError if there are fewer rows than folds, fewer than two folds, or no such fold.
+
     Parameters
     ----------
     fold
@@ -100,11 +96,6 @@ def fold_rows(
     -------
     train, test
         Sorted int64 row numbers; the test rows of all `folds` folds are ``0 .. n-1``, each once.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer rows than folds, fewer than two folds, or no such fold.
     """
     if not (2 <= folds <= n and 0 <= fold < folds):
         raise ValueError(
@@ -174,12 +165,9 @@ def parts_of(
     All rows of a unit are on one side. Of those that train, each unit keeps as many as the task
     allows. Those that test are all there are: a model meets new units with all their rows.
 
-    Raises
-    ------
-    ValueError
-        If one part is empty, if splits cannot be stratified, if there is no test set where one is
-        asked for, if units have rows on both sides of it, or if a column has numbers on one side
-        and texts on the other.
+    Raises ValueError if one part is empty, if splits cannot be stratified, if there is no test set
+    where one is asked for, if units have rows on both sides of it, or if a column has numbers on
+    one side and texts on the other.
     """
     X, y = dataset.X, dataset.y
     units = Units.of(dataset.units, len(y))

@@ -94,10 +94,8 @@ class Encoded:
 def warm_up(data: DataRef, methods: Collection[str] = ()) -> None:
     """Load dataset, methods and kernels, and pin libraries to one thread, ahead of the tasks.
 
-    Raises
-    ------
-    DpreproError
-        If this machine lacks the dataset or one of `methods`, or has another dataset of the name.
+    Raises DpreproError if this machine lacks the dataset or one of `methods`, or has another
+    dataset of the name.
     """
     from threadpoolctl import threadpool_limits
 
@@ -130,10 +128,7 @@ def get_ready(config: str, methods: Sequence[str] = ()) -> None:
 def compile_kernels(methods: Iterable[str], task: TaskKind) -> None:
     """Compile the kernels where this machine has not, if one of `methods` is made of them.
 
-    Raises
-    ------
-    DpreproError
-        If there is no such method, or the kernels cannot be compiled.
+    Raises DpreproError if there is no such method, or the kernels cannot be compiled.
     """
     if _need_kernels(methods, task):
         compile_once()
@@ -229,10 +224,8 @@ def fit_table(task: Task, data: DataRef, given: TableRef) -> Estimator:
     The card of the dataset says what is in the table; see `CardTable`. The dataset itself is not
     read. Raises what the method raises.
 
-    Raises
-    ------
-    DpreproError
-        If the method takes no such tables, the domain is not public, or the table cannot be read.
+    Raises DpreproError if the method takes no such tables, the domain is not public, or the table
+    cannot be read.
     """
     if not registry.get(task.method).takes_tables:
         names = [name for name, method in registry.all_methods().items() if method.takes_tables]

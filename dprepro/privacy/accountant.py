@@ -1,7 +1,4 @@
-"""The accountant: composes the privacy losses of a ledger's entries with `dp_accounting`.
-
-It is independent of the formulas that calibrated the entries.
-"""
+"""The accountant: adds up the answers of a ledger, independently of what calibrated them."""
 
 from __future__ import annotations
 

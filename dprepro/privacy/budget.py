@@ -116,17 +116,14 @@ def row_budget(budget: PrivacyBudget, rows_per_unit: int, division: Division) ->
     delta / (1 + e^(epsilon / k) + ... + e^((k - 1) epsilon / k)), which group privacy leads back to
     (epsilon, delta). A ledger then adds up what was released, independently of either formula.
 
+    Raises ValueError if the method's budget cannot be divided, or nothing is left of it for a row.
+
     Parameters
     ----------
     budget
         The stated (epsilon, delta) of a unit; returned as it is where it is not finite.
     rows_per_unit
         k, 1 or more.
-
-    Raises
-    ------
-    ValueError
-        If the method's budget cannot be divided, or nothing is left of it for a row.
     """
     if rows_per_unit == 1 or not budget.is_finite:
         return budget
@@ -155,11 +152,8 @@ def row_budget(budget: PrivacyBudget, rows_per_unit: int, division: Division) ->
 def check_unit(unit: str, rows_per_unit: int, adjacency: Adjacency) -> tuple[str, int]:
     """Return a unit and its rows; refuse those about which a ledger can promise nothing.
 
-    Raises
-    ------
-    ValueError
-        If a unit has no name, owns fewer rows than 1, or is a row and owns several; or if it owns
-        several under replace-one.
+    Raises ValueError if a unit has no name, owns fewer rows than 1, or is a row and owns several;
+    or if it owns several under replace-one.
     """
     if not (unit := text("unit", unit)):
         raise ValueError(f"unit must name a column, or be {ROW!r}, got {unit!r}")

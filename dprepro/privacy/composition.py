@@ -1,14 +1,10 @@
-"""How much noise each query needs when k adaptive Gaussian queries share one budget.
+"""How much noise, or how much epsilon, each of k adaptive queries gets of one budget.
 
-How much each of k adaptive pure mechanisms may spend of one budget: three compositions.
-
-"pure" adds epsilons up; "advanced" is the theorem of Dwork, Rothblum, Vadhan (Asadi et al. 2022,
-Theorem 1); "zcdp" uses that an exponential choice has a bounded range: a choice that costs eps0 is
-eps0^2 / 8-zCDP, half a Laplace release's eps0^2 / 2 squared (Cesar, Rogers 2021; Bun, Steinke
-2016). Advanced composition is worse than adding up when rounds are few; what is returned is never
-worse than "pure".
-
-How many noisy votes a budget pays for, where a row has one vote in each ballot.
+Pure mechanisms have three compositions: "pure" adds epsilons up; "advanced" is the theorem of
+Dwork, Rothblum, Vadhan (Asadi et al. 2022, Theorem 1); "zcdp" uses that an exponential choice has a
+bounded range: a choice that costs eps0 is eps0^2 / 8-zCDP, half a Laplace answer's eps0^2 / 2
+squared (Cesar, Rogers 2021; Bun, Steinke 2016). Advanced composition is worse than adding up when
+rounds are few; what is returned is never worse than "pure".
 """
 
 from __future__ import annotations
@@ -95,10 +91,7 @@ def calibrate_two_phases(
     mu(epsilon, delta)^2 once (Theorems 4 and 5), which is exact: the same guarantee with less noise
     in both phases.
 
-    Raises
-    ------
-    ValueError
-        On an unknown composition, or a share, epsilon or delta out of range.
+    Raises ValueError on an unknown composition, or a share, epsilon or delta out of range.
     """
     if composition not in TWO_PHASE_COMPOSITIONS:
         allowed = ", ".join(map(repr, TWO_PHASE_COMPOSITIONS))
@@ -180,10 +173,7 @@ def rho_of(epsilon: float, delta: float) -> float:
 def choice_epsilon(composition: str, rounds: int, epsilon: float, delta: float) -> float:
     """Return what each of `rounds` exponential choices may spend, in pure epsilon.
 
-    Raises
-    ------
-    ValueError
-        On an unknown composition, or one that needs a delta without one in (0, 1).
+    Raises ValueError on an unknown composition, or one that needs a delta without one in (0, 1).
     """
     check_composition(composition, delta)
     pure = epsilon / rounds
@@ -202,10 +192,7 @@ def tree_epsilons(
     Each of `rounds` trees has `splits` exponential choices and one Laplace release. Pure and
     advanced composition share a tree's epsilon, "zcdp" shares rho: `label_share` for the labels.
 
-    Raises
-    ------
-    ValueError
-        As `choice_epsilon`.
+    Raises ValueError as `choice_epsilon`.
     """
     tree = choice_epsilon("pure" if composition == "zcdp" else composition, rounds, epsilon, delta)
     added = (1 - label_share) * tree / splits, label_share * tree

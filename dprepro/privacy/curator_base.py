@@ -1,7 +1,7 @@
-"""Curators, who answer queries about private rows with releases.
+"""Curators, who answer queries about private rows with noise.
 
 A curator is the only object of a fit that holds private codes, targets and scores. Everything else
-sends it a `Query` and gets a `Release`, which is noisy and in the ledger.
+sends it a `Query` and gets a `Release`: a noisy answer, which is in the ledger.
 """
 
 from __future__ import annotations
@@ -40,11 +40,9 @@ class Listener(Protocol):
 
     def asked(self, query: Query, release: Release) -> None:
         """Take in a query and its answer."""
-        ...
 
     def told(self, instruction: Instruction) -> None:
         """Take in an instruction."""
-        ...
 
 
 _LISTENERS: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
@@ -66,15 +64,12 @@ class Answers(Protocol):
     @property
     def public_entropy(self) -> int:
         """What seeds the choices that show in what is released."""
-        ...
 
     def next(self, question: Query) -> tuple[np.ndarray, Unit] | None:
         """Return the answer to this query and its unit, or None if it has had none."""
-        ...
 
     def keep(self, question: Query, answer: np.ndarray, unit: Unit) -> None:
         """Keep an answer before it is used."""
-        ...
 
 
 class GaussianMechanism:
@@ -94,10 +89,7 @@ class GaussianMechanism:
     def answer(self, exact: np.ndarray, query: Query, unit: Unit = 1.0) -> Release:
         """Return `exact`, int64 in units of `unit`, with noise of what is charged and of its share.
 
-        Raises
-        ------
-        BudgetError
-            If the share is not positive, or the uses are spent.
+        Raises BudgetError if the share is not positive, or the uses are spent.
         """
         self._spend(query.share)
         scale = self._scale_of(query)
@@ -110,10 +102,7 @@ class GaussianMechanism:
         `ExactSampler.normals`. A curator hands it to a kernel that adds it, scaled, to the exact
         answers one after the other, and to nothing else.
 
-        Raises
-        ------
-        BudgetError
-            As `answer`.
+        Raises BudgetError as `answer`.
         """
         self._spend(query.share * shape[0])
         return self._scale_of(query), self._source.sampler.normals(shape)

@@ -59,10 +59,7 @@ def mu_of(epsilon: float, delta: float) -> float:
     Rounded down to 36 binary digits, so that all machines have the same: their logarithms differ in
     the last. It spends at most a billionth of epsilon more than epsilon.
 
-    Raises
-    ------
-    ValueError
-        Unless epsilon > 0 and 0 < delta < 1, and mu lies between 1e-8 and 1e4.
+    Raises ValueError unless epsilon > 0 and 0 < delta < 1, and mu lies between 1e-8 and 1e4.
     """
     check_epsilon_delta(epsilon, delta)
     least, most = map(math.exp, _LOG_MU_RANGE)

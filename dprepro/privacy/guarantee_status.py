@@ -1,7 +1,4 @@
-"""What is known of the privacy of a fit, in one word each.
-
-When nothing says what a fit at a stated epsilon has spent, and what is said then.
-"""
+"""What is known of the privacy of a fit, in one word each."""
 
 from __future__ import annotations
 

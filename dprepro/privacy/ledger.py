@@ -364,11 +364,9 @@ class Watched(Protocol):
     @property
     def may_have_drawn(self) -> bool:
         """Whether it has drawn noise, or cannot rule it out."""
-        ...
 
     def drawn_for(self, ledger: Ledger) -> list[LedgerEntry]:
         """Return the entries of a ledger that it wrote and has drawn exact noise for."""
-        ...
 
 
 _WATCHED: ContextVar[tuple[list[Watched], ...]] = ContextVar("watched", default=())

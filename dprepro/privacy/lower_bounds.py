@@ -2,11 +2,8 @@
 
 An auditor draws one of two neighbouring datasets by a fair coin, runs the mechanism and guesses the
 coin from the output. How often the guesses are right bounds epsilon from below, whatever the
-mechanism does inside.
-
-One run against a hypothesised trade-off curve: a sharper bound than for (epsilon, delta).
-
-A lower bound on mu from how scores rank: sharper than guesses at one threshold.
+mechanism does inside. Sharper bounds follow from a hypothesised trade-off curve, for one run with
+many canaries, and from how scores rank, for Gaussian noise.
 """
 
 from __future__ import annotations
@@ -180,10 +177,7 @@ def one_run_p_value(
     k = r - v. Steinke, Nasr and Jagielski (2023) bound the second term by
     2 m delta max_i P[v - i <= W < v] / i, which is up to five times as large in the tail.
 
-    Raises
-    ------
-    ValueError
-        Unless 0 <= correct <= guesses <= canaries, epsilon >= 0 and 0 <= delta <= 1.
+    Raises ValueError unless 0 <= correct <= guesses <= canaries, epsilon >= 0 and 0 <= delta <= 1.
     """
     check_counts(canaries, guesses, correct)
     if not (epsilon >= 0 and 0 <= delta <= 1):
@@ -243,10 +237,7 @@ def one_run_mu_bound(
     mu-GDP with respect to one canary: what is likely x without it is likely F(x) with it, at most,
     where F(x) = Phi(Phi^-1(x) + mu). See `refutes_gaussian` for the test.
 
-    Raises
-    ------
-    ValueError
-        Unless 0 <= correct <= guesses <= canaries.
+    Raises ValueError unless 0 <= correct <= guesses <= canaries.
     """
     check_counts(canaries, guesses, correct)
     low, high = 0.0, _LARGEST_MU
@@ -319,16 +310,13 @@ def mu_by_ranks(scores: np.ndarray, present: np.ndarray, confidence: float) -> f
     law of U is taken as normal, which for `FEWEST_RUNS` and more it nearly is. For large m and n
     this bound is as sharp as that of guesses with half as many runs again.
 
+    Raises ValueError with fewer than `FEWEST_RUNS` runs.
+
     Parameters
     ----------
     scores, present : float64 (N,), bool (N,)
         The larger a score, the likelier the canary is there. How scores are computed was settled
         before these runs.
-
-    Raises
-    ------
-    ValueError
-        With fewer than `FEWEST_RUNS` runs.
     """
     if scores.size < FEWEST_RUNS:
         raise ValueError(f"ranks need at least {FEWEST_RUNS} runs, got {scores.size}")

@@ -90,6 +90,9 @@ class NoiseSource:
     def add_gaussian(self, exact: np.ndarray, scale: float, unit: Unit = 1.0) -> np.ndarray:
         """Return an answer with Gaussian noise of standard deviation `scale`, float64.
 
+        Raises TypeError if the answer is not of whole numbers. Raises ValueError if the noise is
+        too large for whole numbers of that unit; see `ExactSampler`.
+
         Parameters
         ----------
         exact : int64 (...)
@@ -98,13 +101,6 @@ class NoiseSource:
             That of an entry in the ledger, times what the query charges more.
         unit
             Public. With one unit for each number it broadcasts to the answer.
-
-        Raises
-        ------
-        TypeError
-            If the answer is not of whole numbers.
-        ValueError
-            If the noise is too large for whole numbers of that unit; see `ExactSampler`.
         """
         return _with_noise(self.sampler.gaussian, exact, scale, unit)
 
@@ -143,10 +139,7 @@ class NoiseSource:
         `sensitivity` is the L2 sensitivity of one release and `uses` how many releases the noise
         serves. A row takes part in each with probability `sampling`; see `LedgerEntry`.
 
-        Raises
-        ------
-        ValueError
-            Unless both noise multiplier and sensitivity are positive and finite.
+        Raises ValueError unless both noise multiplier and sensitivity are positive and finite.
         """
         stated = sensitivity.stated
         scale = _scale(releases, noise_multiplier, stated)
@@ -165,10 +158,7 @@ class NoiseSource:
 
         `sensitivity` is the L1 sensitivity of one release; see `LedgerEntry` for `uses`.
 
-        Raises
-        ------
-        ValueError
-            Unless epsilon and sensitivity are positive and finite.
+        Raises ValueError unless epsilon and sensitivity are positive and finite.
         """
         scale = _scale(releases, 1 / epsilon if epsilon > 0 else 0.0, sensitivity)
         budget = PrivacyBudget(epsilon * uses, 0.0)
@@ -223,10 +213,7 @@ class NoiseSource:
         `sampling`; see `LedgerEntry`. The entry is written at once, the noise drawn one by one. The
         ledger lists it as floating point.
 
-        Raises
-        ------
-        ValueError
-            Unless both noise multiplier and sensitivity are positive and finite.
+        Raises ValueError unless both noise multiplier and sensitivity are positive and finite.
         """
         scale = _scale(releases, noise_multiplier, sensitivity)
         self._enter(
@@ -259,10 +246,7 @@ class NoiseSource:
         floating point; the caller names the gap.
         `sensitivity` is the L2 norm of a row, in the unit of `scale`.
 
-        Raises
-        ------
-        ValueError
-            Unless scale and sensitivity are positive and finite.
+        Raises ValueError unless scale and sensitivity are positive and finite.
         """
         scale = _scale(releases, scale / sensitivity if sensitivity > 0 else 0.0, sensitivity)
         self._enter(LedgerEntry("cited", releases, sensitivity, "L2", scale, 1, budget))
@@ -277,10 +261,7 @@ def in_units(scale: float, unit: float) -> float:
 
     Noise too small to be drawn is made larger: the guarantee holds all the more.
 
-    Raises
-    ------
-    ValueError
-        If the unit is not positive: there would be hardly any noise.
+    Raises ValueError if the unit is not positive: there would be hardly any noise.
     """
     if not unit > 0:
         raise ValueError(f"noise needs a positive unit, got {unit!r}")
@@ -335,13 +316,7 @@ class NumberedUses:
         self._left = np.ones(shape, dtype=bool)
 
     def take(self, use: Use) -> None:
-        """Take a use.
-
-        Raises
-        ------
-        BudgetError
-            If it was taken before, or the ledger has no such use.
-        """
+        """Take a use. Raises BudgetError if it was taken before, or the ledger has no such use."""
         shape = self._left.shape
         inside = len(use) == len(shape) and all(
             0 <= k < size for k, size in zip(use, shape, strict=True)
@@ -368,12 +343,8 @@ class _NumberedSums:
     def answer(self, use: int, exact: np.ndarray, query: Query, unit: Unit = 1.0) -> Release:
         """Return `exact`, int64 in units of `unit`, with noise of the query's charged sensitivity.
 
-        Raises
-        ------
-        BudgetError
-            If the use was taken before, or the ledger has no such use.
-        ValueError
-            If the answer has more numbers than the mechanism was entered for.
+        Raises BudgetError if the use was taken before, or the ledger has no such use. Raises
+        ValueError if the answer has more numbers than the mechanism was entered for.
         """
         _check_shape(exact, self._most)
         self._uses.take((use,))
@@ -434,10 +405,7 @@ class WishartMechanism:
     def hand_to_kernel(self, use: int, query: Query) -> tuple[float, np.ndarray]:
         """Return s and the draw, float64 (p, p), which grows with the square of what is charged.
 
-        Raises
-        ------
-        BudgetError
-            If the use was taken before.
+        Raises BudgetError if the use was taken before.
         """
         self._uses.take((use,))
         factor = query.charged / self._sensitivity
@@ -458,10 +426,7 @@ class ExponentialMechanism:
     def choose(self, use: Use, utilities: np.ndarray, query: Query, unit: float = 1.0) -> Release:
         """Return which candidate is chosen, given utilities, int64 (n,) in units of `unit`.
 
-        Raises
-        ------
-        BudgetError
-            If the use was taken before.
+        Raises BudgetError if the use was taken before.
         """
         scale = self._take(use, query)
         return Release(np.asarray(self._source.choose(utilities, scale, unit)), scale)
@@ -472,10 +437,7 @@ class ExponentialMechanism:
         A curator hands them to a kernel that makes the choices of this use by
         `exact.kernels.exponential_choice_of_runs`, and to nothing else.
 
-        Raises
-        ------
-        BudgetError
-            If the use was taken before.
+        Raises BudgetError if the use was taken before.
         """
         return self._take(use, query), self._source.sampler.state
 
@@ -498,12 +460,8 @@ class PermuteAndFlipMechanism:
     def choose(self, use: int, utilities: np.ndarray, query: Query, unit: float = 1.0) -> Release:
         """Return a candidate of each row of `utilities`, int64 (choices, candidates), of `unit`.
 
-        Raises
-        ------
-        BudgetError
-            If the use was taken before.
-        ValueError
-            If there are more choices or candidates than the mechanism was entered for.
+        Raises BudgetError if the use was taken before. Raises ValueError if there are more choices
+        or candidates than the mechanism was entered for.
         """
         _check_shape(utilities, self._most)
         self._uses.take((use,))
@@ -528,12 +486,9 @@ class SampledGaussianMechanism:
     def answer(self, exact: np.ndarray, query: Query) -> Release:
         """Return `exact`, float32, with noise of the query's charged sensitivity.
 
-        Raises
-        ------
-        BudgetError
-            If as many sums were answered as the mechanism has draws.
-        ValueError
-            If a sum has another shape than the draws: it would be answered several times over.
+        Raises BudgetError if as many sums were answered as the mechanism has draws. Raises
+        ValueError if a sum has another shape than the draws: it would be answered several times
+        over.
         """
         noise = next(self._noise, None)
         if noise is None:

@@ -17,10 +17,7 @@ class Adjacency(str, Enum):
     Members equal their texts, which configs, parameters and files use: ``Adjacency("zero-out")``
     is ``Adjacency.ZERO_OUT``, and so is ``Adjacency.ZERO_OUT == "zero-out"`` true.
 
-    Raises
-    ------
-    ValueError
-        On any other value.
+    Raises ValueError on any other value.
     """
 
     ZERO_OUT = "zero-out"

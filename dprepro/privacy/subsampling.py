@@ -133,18 +133,15 @@ def sampled_sigma(
 ) -> float:
     """Return the smallest noise multiplier for which the accountant states at most `epsilon`.
 
+    Raises ValueError on an unknown accountant, parameters out of range, or an epsilon that no
+    multiplier between 0.2 and 10,000 meets.
+
     Parameters
     ----------
     accountant
         A key of `ACCOUNTANTS`.
     rate, steps
         q in (0, 1] and T.
-
-    Raises
-    ------
-    ValueError
-        On an unknown accountant, parameters out of range, or an epsilon that no multiplier
-        between 0.2 and 10,000 meets.
     """
     check_epsilon_delta(epsilon, delta)
     if accountant not in ACCOUNTANTS:
@@ -241,10 +238,8 @@ def renyi_epsilon(noise_multiplier: float, rate: float, steps: int, delta: float
 def renyi_multiplier(epsilon: float, delta: float, *, rate: float, steps: int) -> float:
     """Return the smallest noise multiplier for which `renyi_epsilon` states at most `epsilon`.
 
-    Raises
-    ------
-    ValueError
-        On parameters out of range, or if no multiplier from 0.2 to 100,000 meets epsilon.
+    Raises ValueError on parameters out of range, or if no multiplier from 0.2 to 100,000 meets
+    epsilon.
     """
     check_epsilon_delta(epsilon, delta)
     if not (0 < rate <= 1 and steps >= 1):

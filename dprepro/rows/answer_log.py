@@ -1,10 +1,8 @@
 """Answers that a fit has had already, so that none is drawn twice.
 
-Noise drawn anew for the same query would be another release, which the ledger does not count. So an
+Noise drawn anew for the same query would be another answer, which the ledger does not count. So an
 answer is on the disk before anything is made of it. A fit that was killed goes on with the answers
 that it had.
-
-How far a fit has come with each chunk, in a file: what a process that is killed leaves.
 """
 
 from __future__ import annotations
@@ -58,6 +56,8 @@ class KeptAnswers(UnkeptAnswers):
 
     What stands at its end and is not a whole line was never used, and is left out.
 
+    Raises StoreError if the file is damaged, or too short.
+
     Parameters
     ----------
     folder
@@ -66,11 +66,6 @@ class KeptAnswers(UnkeptAnswers):
         So many lines were written for certain.
     mark
         Is told how many there are, each time that one was written.
-
-    Raises
-    ------
-    StoreError
-        If the file is damaged, or too short.
     """
 
     def __init__(self, folder: Folder, least: int, mark: Callable[[int], None]) -> None:
@@ -92,13 +87,7 @@ class KeptAnswers(UnkeptAnswers):
         self._kept, self._next = lines[1:], 0
 
     def next(self, question: Any) -> tuple[np.ndarray, float | np.ndarray] | None:
-        """See `UnkeptAnswers`.
-
-        Raises
-        ------
-        StoreError
-            If another question was answered in its place.
-        """
+        """See `UnkeptAnswers`. Raises StoreError if another question was answered in its place."""
         if self._next == len(self._kept):
             return None
         line = self._kept[self._next]

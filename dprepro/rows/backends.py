@@ -106,12 +106,8 @@ class ChunkHolder(Generic[Part]):
     ) -> ChunkHolder[Part]:
         """Return the holder of the rows of a table; `sort` makes whole numbers of a chunk.
 
-        Raises
-        ------
-        ValueError
-            On what the rows must not hold.
-        StoreError
-            If the rows cannot be kept in the folder.
+        Raises ValueError on what the rows must not hold. Raises StoreError if the rows cannot be
+        kept in the folder.
         """
         table = rows.table
         kind: type[Store | EncryptedStore] = EncryptedStore if table.encrypted else Store

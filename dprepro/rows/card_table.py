@@ -34,6 +34,9 @@ class CardTable(Table):
     first source renames. That source also says how a CSV is written: separator, encoding, columns.
     `expect`, `sha256` and `test` are about the dataset's own files, and have no influence.
 
+    Raises TableError if the table lacks a column, or the card asks for what cannot be done row by
+    row.
+
     Parameters
     ----------
     source
@@ -47,11 +50,6 @@ class CardTable(Table):
     ----------
     domain
         That of the card.
-
-    Raises
-    ------
-    TableError
-        If the table lacks a column, or the card asks for what cannot be done row by row.
     """
 
     def __init__(
@@ -119,10 +117,7 @@ class CardTable(Table):
     ) -> Iterator[pd.DataFrame]:
         """Yield the rows as `Table.chunks`, clean: features as `Dataset` has them, targets coded.
 
-        Raises
-        ------
-        DpreproError
-            As `Table.chunks` and `clean`.
+        Raises DpreproError as `Table.chunks` and `clean`.
         """
         self.check(kinds)
         card, others, before = self._card, set[str](), 0

@@ -1,7 +1,4 @@
-"""The rows of a fit that lie in a table: read in chunks, each checked like rows in memory.
-
-The rows of a fit in a Dask DataFrame or Array: none of them is in this process.
-"""
+"""The rows of a fit that are not in memory: in a table, read in chunks, or in a Dask collection."""
 
 from __future__ import annotations
 
@@ -30,6 +27,8 @@ TOO_FEW_ROWS = f"the table has too few rows: a minimum of {LEAST_ROWS} sample(s)
 class ChunkedRows(Generic[Rows]):
     """The rows of a fit, of which one chunk at a time is in memory. For curators alone.
 
+    Raises TableError if the table lacks a column, or one is of a type that does not fit.
+
     Attributes
     ----------
     table
@@ -47,11 +46,6 @@ class ChunkedRows(Generic[Rows]):
         See `Table.chunks`.
     fit
         What tells this fit from others to the same rows, JSON-able.
-
-    Raises
-    ------
-    TableError
-        If the table lacks a column, or one is of a type that does not fit.
     """
 
     table: Table
@@ -94,11 +88,8 @@ class ChunkedRows(Generic[Rows]):
     def chunks(self) -> Iterator[Rows]:
         """Yield all rows, in the order of the table. Every call reads the table again.
 
-        Raises
-        ------
-        ValueError
-            On what the table, or `read`, refuses; after the last chunk if the rows are too few. No
-            message quotes a value or counts rows.
+        Raises ValueError on what the table, or `read`, refuses; after the last chunk if the rows
+        are too few. No message quotes a value or counts rows.
         """
         enough, before = 0, self.table.identity()
         for chunk in self.table.chunks(self._kinds, self.chunk_rows):
@@ -196,6 +187,8 @@ class CollectionRows(Generic[Rows]):
     ) -> CollectionRows[Rows]:
         """Return the rows of a fit to Dask collections; nothing is computed.
 
+        Raises TableError if X and y are anything else, or columns are missing.
+
         Parameters
         ----------
         X
@@ -209,11 +202,6 @@ class CollectionRows(Generic[Rows]):
         read
             Makes rows of the features of a partition and its targets; raises ValueError on what a
             fit refuses. It must be picklable.
-
-        Raises
-        ------
-        TableError
-            If X and y are anything else, or columns are missing.
         """
         kind = _kind(X)
         if kind == "DataFrame":
@@ -352,10 +340,7 @@ def _read_alike(stated: np.dtype) -> str:
 def _as_stated(column: pd.Series, stated: pd.Series) -> pd.Series:
     """Return a column in the type that is stated.
 
-    Raises
-    ------
-    TableError
-        If a value would become another one, as a fraction among whole numbers would.
+    Raises TableError if a value would become another one, as a fraction among whole numbers would.
     """
     if column.dtype == stated.dtype or isinstance(stated.dtype, pd.CategoricalDtype):
         return column

@@ -1,11 +1,9 @@
-"""What holds the rows of a fit that lie on the workers of a Dask cluster.
+"""The rows of a fit on the workers of a Dask cluster: who holds them here, and what runs there.
 
 A question is one round: it goes to every worker, with the instructions since the last one, and
 every worker sends one sum of whole numbers back. What a partition adds is a function of its rows
 and of the instructions. So a partition whose worker is lost is read again elsewhere, follows all
 instructions from the start, and gives the same answer.
-
-What runs on the workers of a Dask cluster: they keep the partitions of a fit.
 """
 
 from __future__ import annotations
@@ -147,6 +145,9 @@ class HeldParts:
     ) -> ScaledInteger | Fault:
         """Return the exact answer of all partitions together: private.
 
+        Raises RuntimeError if this actor has not followed as many instructions: it is no use any
+        more.
+
         Parameters
         ----------
         question
@@ -155,11 +156,6 @@ class HeldParts:
             How many instructions came before.
         instructions
             Those to follow first.
-
-        Raises
-        ------
-        RuntimeError
-            If this actor has not followed as many instructions: it is no use any more.
         """
         if start != self._followed:
             raise RuntimeError("this actor has followed other instructions")
@@ -215,6 +211,9 @@ class ClusterHolder:
 
     It needs a client of Dask in this process. The workers' threads share their partitions.
 
+    Raises ClusterError if there is no client, or no worker, or the rows cannot be read. Raises
+    ValueError on rows that a fit refuses.
+
     Parameters
     ----------
     rows
@@ -223,13 +222,6 @@ class ClusterHolder:
         Makes whole numbers of a partition's rows.
     make
         Returns the partition of columns, the rows in each cell of each feature, and moves.
-
-    Raises
-    ------
-    ClusterError
-        If there is no client, or no worker, or the rows cannot be read.
-    ValueError
-        On rows that a fit refuses.
     """
 
     def __init__(
@@ -258,10 +250,7 @@ class ClusterHolder:
     def answer(self, question: Any) -> ScaledInteger:
         """Return the exact answer: private.
 
-        Raises
-        ------
-        ClusterError
-            If partitions were lost, and cannot be read again.
+        Raises ClusterError if partitions were lost, and cannot be read again.
         """
         with self._closing_on_errors():
             return self._answer(question)

@@ -2,8 +2,6 @@
 
 The folder, and files in it, can be opened by their owner alone: names and lengths of files tell the
 number of rows.
-
-Lines of JSON that say whether they are whole.
 """
 
 from __future__ import annotations
@@ -33,13 +31,7 @@ def line_of(value: Any) -> bytes:
 
 
 def value_of(line: bytes) -> Any:
-    """Return the value of a line.
-
-    Raises
-    ------
-    ValueError
-        If it is not as `line_of` made it.
-    """
+    """Return the value of a line. Raises ValueError if it is not as `line_of` made it."""
     crc, _, text = line.removesuffix(b"\n").partition(b" ")
     if not line.endswith(b"\n") or crc != b"%08x" % zlib.crc32(text):
         raise ValueError("the line is not as it was written")
@@ -72,6 +64,9 @@ class Folder:
 
     From then on its owner alone can open it, also if it was there before.
 
+    Raises StoreError if another process uses it, if it holds other files, or if it cannot be made,
+    or not be closed to others.
+
     Parameters
     ----------
     path
@@ -83,12 +78,6 @@ class Folder:
         Where it is.
     is_temporary
         Whether it is one of the system's.
-
-    Raises
-    ------
-    StoreError
-        If another process uses it, if it holds other files, or if it cannot be made, or not be
-        closed to others.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -111,10 +100,7 @@ class Folder:
     def read_manifest(self) -> dict[str, Any] | None:
         """Return what `write_manifest` wrote last; None where there is no whole store.
 
-        Raises
-        ------
-        StoreError
-            If it is damaged, or not there where there are answers.
+        Raises StoreError if it is damaged, or not there where there are answers.
         """
         path = self.path / MANIFEST
         if not path.is_file() or (self.path / _OVER).is_file():
@@ -166,10 +152,7 @@ class Folder:
     def reserve(self, name: str, size: int) -> None:
         """Make a file of zeros that has its place on the disk: writing to a mapping cannot fail.
 
-        Raises
-        ------
-        OSError
-            If there is no room; the file is not there then.
+        Raises OSError if there is no room; the file is not there then.
         """
         try:
             with self.open_file(name, "wb") as file:

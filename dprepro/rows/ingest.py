@@ -1,7 +1,4 @@
-"""Rows of a table become the columns of a store, chunk by chunk.
-
-The columns of a chunk of rows in a store.
-"""
+"""Rows of a table become the columns of a store, chunk by chunk, and are read from there."""
 
 from __future__ import annotations
 

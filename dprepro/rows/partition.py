@@ -1,9 +1,4 @@
-"""Some of the rows of a fit, in one place, and what they add to every answer.
-
-Numbers of bins as bytes, and rows in each.
-
-Columns of a partition in memory.
-"""
+"""Some of the rows of a fit, in one place, and what they add to every answer."""
 
 from __future__ import annotations
 
@@ -29,10 +24,7 @@ uint8."""
 def as_codes(bins: np.ndarray) -> np.ndarray:
     """Return numbers of bins as uint8.
 
-    Raises
-    ------
-    ValueError
-        If one is not from 0 to 255: as a byte it would be another bin's.
+    Raises ValueError if one is not from 0 to 255: as a byte it would be another bin's.
     """
     if bins.size and not 0 <= bins.min() <= bins.max() < MAX_BINS:
         raise ValueError(
@@ -47,10 +39,7 @@ def recode(
 ) -> None:
     """Write the bin of every row's cell to `codes`, uint8 (n,), rows in `order`.
 
-    Raises
-    ------
-    ValueError
-        If a cell's bin does not fit into uint8.
+    Raises ValueError if a cell's bin does not fit into uint8.
     """
     _recode(cells, as_codes(bin_of_cell), order, codes)
 
@@ -105,16 +94,13 @@ class Columns(Protocol):
     @property
     def targets(self) -> np.ndarray:
         """See the class."""
-        ...
 
     @property
     def scores(self) -> np.ndarray:
         """See the class."""
-        ...
 
     def let_go(self) -> None:
         """Give back the memory of what was read: a question is answered."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

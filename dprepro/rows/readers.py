@@ -1,11 +1,4 @@
-"""Tables in CSV and Parquet files, read block by block.
-
-A CSV file, read block by block.
-
-What is wrong with a table that is read in chunks.
-
-Parquet files, decoded a few pages at a time, however large their row groups are.
-"""
+"""Tables in CSV and Parquet files, read block by block, however large a row group is."""
 
 from __future__ import annotations
 
@@ -67,11 +60,8 @@ class ParquetFiles:
 
     Readers of `pyarrow.dataset` decode whole row groups. So each file is read by itself here.
 
-    Raises
-    ------
-    TableError
-        If there are none, if some files are of another format, if names repeat, or if one file is
-        there twice, by two paths or links.
+    Raises TableError if there are none, if some files are of another format, if names repeat, or if
+    one file is there twice, by two paths or links.
     """
 
     has_types = True
@@ -121,10 +111,7 @@ class ParquetFiles:
     def batches(self, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the columns of `wanted` in its types, at most `rows` rows at a time.
 
-        Raises
-        ------
-        TableError
-            If a file is damaged, lacks a column, or has one of another type.
+        Raises TableError if a file is damaged, lacks a column, or has one of another type.
         """
         for fragment in self._fragments:
             with _faults_of(fragment.path):
@@ -162,10 +149,7 @@ class ParquetFiles:
 def file_state(path: Path) -> dict[str, Any]:
     """Return the absolute path of a file, its size in bytes, and its last change in ns.
 
-    Raises
-    ------
-    TableError
-        If it is not there any more.
+    Raises TableError if it is not there any more.
     """
     with _faults_of(path):
         found = path.resolve().stat()
@@ -289,10 +273,7 @@ class CsvSettings:
 class CsvFile:
     """A CSV file, plain or gzipped; see `Files`. Types are those asked for, whatever it holds.
 
-    Raises
-    ------
-    TableError
-        If it has no header.
+    Raises TableError if it has no header.
     """
 
     has_types = False
@@ -312,10 +293,8 @@ class CsvFile:
     def batches(self, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the columns of `wanted` in its types; blocks have the length that they have.
 
-        Raises
-        ------
-        TableError
-            If the file is damaged, or a column of numbers holds text. The message names the line.
+        Raises TableError if the file is damaged, or a column of numbers holds text. The message
+        names the line.
         """
         if not wanted.names:
             return

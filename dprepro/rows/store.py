@@ -8,12 +8,10 @@ Behind a column of cells, bins or targets stand the checksums (CRC-32) of its ch
 looked at when a fit goes on. Scores change with every pass and have none: of their file the length
 alone is checked. After a restart of the machine they are made anew.
 
-The rows of a fit on disk, encrypted with a key that is nowhere but in memory.
-
-Each chunk of a column is a record: a random nonce of 96 bits, the ciphertext, and its tag
-(AES-256-GCM, NIST SP 800-38D). The number of rows in each cell and the answers are in memory alone.
-Names and lengths of files are not hidden: they tell the number of rows. No fit can go on with what
-a process leaves that was killed.
+An `EncryptedStore` has a key that is nowhere but in memory. Each chunk of a column is a record: a
+random nonce of 96 bits, the ciphertext, and its tag (AES-256-GCM, NIST SP 800-38D). The number of
+rows in each cell and the answers are in memory alone. Names and lengths of files are not hidden:
+they tell the number of rows. No fit can go on with what a process leaves that was killed.
 """
 
 from __future__ import annotations
@@ -63,11 +61,8 @@ class Store(ChunkStore):
     def open(cls, folder: Folder, source: Source) -> Store:
         """Return the store in a folder; where there is no whole one, fill it.
 
-        Raises
-        ------
-        StoreError
-            If the folder holds the store of another fit, a file of it is damaged, or the files do
-            not fit on the disk.
+        Raises StoreError if the folder holds the store of another fit, a file of it is damaged, or
+        the files do not fit on the disk.
         """
         identity = _identity_of(source)
         with disk_errors(folder.path):
@@ -126,10 +121,7 @@ class Store(ChunkStore):
     def answers(self) -> KeptAnswers:
         """Return the answers that this fit has had.
 
-        Raises
-        ------
-        StoreError
-            If some are missing or damaged.
+        Raises StoreError if some are missing or damaged.
         """
         kept = self._marks[_ANSWERS_MARK]
         if kept is None:
@@ -220,10 +212,7 @@ class Store(ChunkStore):
 
         A new file is made before it is mapped for the first time.
 
-        Raises
-        ------
-        StoreError
-            If it is not there, or not as long as it should be.
+        Raises StoreError if it is not there, or not as long as it should be.
         """
         with self._mapping, disk_errors(self._folder.path):
             if name not in self._files:
@@ -306,13 +295,9 @@ class EncryptedStore(ChunkStore):
     def open(cls, folder: Folder, source: Source) -> EncryptedStore:
         """Return a new store, filled with the rows.
 
-        Raises
-        ------
-        DpreproError
-            If the package `cryptography` is missing.
-        StoreError
-            If a fit without encryption can go on with what the folder holds, or the files do not
-            fit on the disk.
+        Raises DpreproError if the package `cryptography` is missing. Raises StoreError if a fit
+        without encryption can go on with what the folder holds, or the files do not fit on the
+        disk.
         """
         store = cls(folder, _cipher())
         with disk_errors(folder.path):

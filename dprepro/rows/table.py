@@ -1,7 +1,4 @@
-"""A table that is read in chunks: from parquet files, a CSV file, or a dataset of pyarrow.
-
-How far a fit to a table, or a prediction of one, has come, for whoever listens.
-"""
+"""A table that is read in chunks: from parquet files, a CSV file, or a dataset of pyarrow."""
 
 from __future__ import annotations
 
@@ -50,25 +47,20 @@ class Files(Protocol):
 
     def batches(self, wanted: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the columns of `wanted` in its types, at most `rows` rows at a time."""
-        ...
 
     def identity(self) -> dict[str, Any]:
         """Return what `Table.identity` says of the files."""
-        ...
 
     def line_of(self, row: int) -> int | None:
         """Return the line in which a row begins; None of files that have no lines."""
-        ...
 
     @property
     def known_rows(self) -> int | None:
         """How many rows there are, if the files say so: private."""
-        ...
 
     @property
     def bytes_read(self) -> tuple[int, int] | None:
         """How much of a text file the latest pass has read, and its size; else None."""
-        ...
 
 
 class Table:
@@ -111,6 +103,8 @@ class Table:
     ) -> Table:
         """Return the table at a path or in a dataset; no row of it is read.
 
+        Raises TableError if there is nothing, or nothing that can be read in chunks.
+
         Parameters
         ----------
         source
@@ -126,11 +120,6 @@ class Table:
         encrypted
             Whether they are encrypted there, with a key that is in memory alone. Then no other fit
             can go on from there.
-
-        Raises
-        ------
-        TableError
-            If there is nothing, or nothing that can be read in chunks.
         """
         table = source if isinstance(source, Table) else Table(_files_of(source, csv))
         if store is None and not encrypted:
@@ -182,6 +171,9 @@ class Table:
     ) -> Iterator[pd.DataFrame]:
         """Yield the rows in order, the columns as `kinds` names them; see `columns.to_pandas`.
 
+        Raises TableError as `check`, and if a file is damaged, or a column of numbers holds text.
+        The message quotes no value and counts no rows.
+
         Parameters
         ----------
         kinds
@@ -189,12 +181,6 @@ class Table:
         chunk_rows
             Rows of each chunk but the last. None is `CHUNK_ROWS`, or fewer if the columns are
             many.
-
-        Raises
-        ------
-        TableError
-            As `check`, and if a file is damaged, or a column of numbers holds text. The message
-            quotes no value and counts no rows.
         """
         self.check(kinds)
         rows = chunk_rows or min(CHUNK_ROWS, max(1, CHUNK_CELLS // max(1, len(kinds))))
@@ -223,6 +209,8 @@ class Table:
 
         A table of Arrow has no index: what stands at one position of all columns is one row.
 
+        Raises TableError if a column is not there, or a file is damaged.
+
         Parameters
         ----------
         kinds
@@ -230,11 +218,6 @@ class Table:
             and else texts.
         chunk_rows
             See `chunks`.
-
-        Raises
-        ------
-        TableError
-            If a column is not there, or a file is damaged.
         """
         rows = chunk_rows or min(CHUNK_ROWS, max(1, CHUNK_CELLS // max(1, len(kinds))))
         is_typed = self._files.has_types
@@ -369,7 +352,6 @@ class Listener(Protocol):
 
     def __call__(self, what: What, done: int, total: int | None) -> None:
         """Take in how much is done, of how much; None where that is not known."""
-        ...
 
 
 _LISTENER: ContextVar[Listener | None] = ContextVar("progress", default=None)

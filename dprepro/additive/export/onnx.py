@@ -40,10 +40,7 @@ def to_onnx(model: AdditiveModel, missing: Collection[str] = MISSING_TEXTS) -> A
     gets a _ more. A graph cannot refuse a row: where a number is infinite, the outputs are NaN, and
     "prediction" is the empty string.
 
-    Raises
-    ------
-    DpreproError
-        If onnx is not installed, or a name cannot be one of ONNX.
+    Raises DpreproError if onnx is not installed, or a name cannot be one of ONNX.
     """
     return _Graph(_onnx(), model, missing).proto()
 
@@ -51,10 +48,7 @@ def to_onnx(model: AdditiveModel, missing: Collection[str] = MISSING_TEXTS) -> A
 def save_onnx(model: AdditiveModel, path: Path) -> None:
     """Write `to_onnx` to a file, which appears complete.
 
-    Raises
-    ------
-    DpreproError
-        As `to_onnx`, and if the file cannot be written.
+    Raises DpreproError as `to_onnx`, and if the file cannot be written.
     """
     data = to_onnx(model).SerializeToString()
     with appearing_complete(path) as unfinished:

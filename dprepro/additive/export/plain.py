@@ -1,7 +1,4 @@
-"""An additive model as numbers by text and cut: what every export writes down.
-
-A model as one file of Python that needs nothing but the standard library.
-"""
+"""An additive model as numbers by text and cut, as every export writes it down; and as Python."""
 
 from __future__ import annotations
 

@@ -89,6 +89,9 @@ def to_sql(model: AdditiveModel, table: str, missing: Collection[str] = MISSING_
     class) and ``log_odds``. Regression: ``prediction``, which is clipped where the model has a
     range, and ``sum``. If a feature has such a name, the column gets a _ more.
 
+    Raises DpreproError if a name, category or label holds a backslash or a character that cannot be
+    printed, if a name is empty, or if names of features differ in case alone.
+
     Parameters
     ----------
     table
@@ -96,12 +99,6 @@ def to_sql(model: AdditiveModel, table: str, missing: Collection[str] = MISSING_
     missing
         Texts that stand for a missing value, where they are no categories. One that reads as a
         number stands for the number. NaN always does.
-
-    Raises
-    ------
-    DpreproError
-        If a name, category or label holds a backslash or a character that cannot be printed, if a
-        name is empty, or if names of features differ in case alone.
 
     Notes
     -----

@@ -1,18 +1,14 @@
-"""Random bits from ChaCha20 (RFC 8439): nobody predicts them who does not know the key.
+"""Random bits from ChaCha20 (RFC 8439), and uniform numbers whose bits are drawn when needed.
 
-The state is a uint32 array (33,): the 16 words of the next block's input, the 16 words of the last
-block, and how many of these have been used.
+Nobody predicts the bits who does not know the key. The state is a uint32 array (33,): the 16 words
+of the next block's input, the 16 words of the last block, and how many of these have been used.
 
 A process that is forked off gets a copy of all memory, keys among it. Two processes with one stream
 would give two answers with the same noise, whose difference is exact. So whatever has no seed gets
 a key of its own in the child, before anything is drawn there.
 
-Products of 128 bits from words of 64, for kernels.
-
-Uniform numbers in [0, 1) whose bits are drawn when they are needed, for kernels.
-
-A number is a row of a `pool`, uint64 (rows, `WORDS` + 1): its words, the most significant first,
-and how many of them are drawn. Comparisons are exact: they draw words until they differ. Two
+A number in [0, 1) is a row of a `pool`, uint64 (rows, `WORDS` + 1): its words, the most significant
+first, and how many of them are drawn. Comparisons are exact: they draw words until they differ. Two
 numbers that agree in all 512 bits, which happens with probability 2^-512, count as equal.
 
 A product s (k + x) is compared with whole numbers (and a half). It reaches them at points that are

@@ -63,10 +63,7 @@ class ExactSampler:
     def gaussian(self, scale: float, shape: tuple[int, ...]) -> np.ndarray:
         """Return N(0, scale^2) rounded to whole numbers, int64 of the given shape.
 
-        Raises
-        ------
-        ValueError
-            Unless `SMALLEST_SCALE` <= scale < `LARGEST_SCALE`.
+        Raises ValueError unless `SMALLEST_SCALE` <= scale < `LARGEST_SCALE`.
         """
         out = np.empty(math.prod(shape), np.int64)
         rounded_gaussian(self.state, *dyadic(scale), out)
@@ -149,10 +146,7 @@ class ExactSampler:
 def dyadic(scale: float) -> tuple[np.uint64, int]:
     """Return the whole number m < 2^53 and the power p with scale = m 2^-p, as kernels take them.
 
-    Raises
-    ------
-    ValueError
-        Unless `SMALLEST_SCALE` <= scale < `LARGEST_SCALE`.
+    Raises ValueError unless `SMALLEST_SCALE` <= scale < `LARGEST_SCALE`.
     """
     if not SMALLEST_SCALE <= scale < LARGEST_SCALE:
         raise ValueError(
