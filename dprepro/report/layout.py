@@ -1,10 +1,6 @@
-"""Lay cells out: rows epsilon, columns methods, a group of rows a dataset.
+"""Results laid out as tables: those that documents print, then what answers to no printed one.
 
-Drawn figures, as a page places them.
-
-Results as tables: those that documents print, then what answers to no printed one.
-
-Tables of the results that no printed table has a place for.
+Rows are privacy levels, columns methods, and a group of rows is a dataset.
 """
 
 from __future__ import annotations
@@ -13,8 +9,6 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-
-from markupsafe import Markup
 
 from dprepro.judge.cell_matching import (
     Clash,
@@ -33,10 +27,10 @@ from dprepro.results.folder import ResultCell, Results
 from dprepro.results.metrics import METRICS, Margin, Metric, find_metric, how_to_record
 from dprepro.runtime.errors import DpreproError, nearest
 
-__all__ = ["Entry", "Group", "ResultTable", "build_tables"]
-
 # Where neither a document nor the metric sets the digits: so many significant ones.
 _SIGNIFICANT = 4
+# The metric shown where neither a document nor a config names one: the first of these there is.
+_PREFERRED = ("auc", "rmse", "accuracy")
 
 _Field = tuple[str, str, float]
 """(dataset, label, epsilon): where a number stands in a table."""
@@ -47,10 +41,7 @@ def splits_needed(
 ) -> int:
     """Return how many splits make a cell complete: all planned, and all that a verdict takes.
 
-    Parameters
-    ----------
-    document, table
-        Where it is printed; None where it answers to nothing printed.
+    `document` and `table` say where it is printed, if it answers to anything printed.
     """
     planned = cell.planned if cell else 1
     if document is None:
@@ -70,7 +61,7 @@ class Entry:
     planned
         The number of splits that make it complete.
     is_best
-        Whether it is the best of its row.
+        Of its row.
     clash
         Several results with different settings; there is then no `result`.
     """
@@ -143,16 +134,9 @@ def _shipped(column: Column) -> Column:
 class View:
     """Cells seen through one metric, beside what a document prints in a table.
 
-    Attributes
-    ----------
-    names
-        Headings of methods that no layout names, by name.
-    printed, verdicts
-        The cells of the printed table, and the verdicts on them.
-    document, table
-        What is printed; None and empty for results that answer to nothing printed.
-    results
-        All results, among which those are found that answer to printed cells.
+    `names` are headings of methods that no layout names, by name. `printed` and `verdicts` are the
+    cells of the printed table and the verdicts on them; without a `document`, results answer to
+    nothing printed. `results` are all, among which those are found that answer to printed cells.
     """
 
     metric: Metric
@@ -183,13 +167,8 @@ class View:
         covered = {name for column in shown for name in (column.method, column.nonprivate)}
         others = [label for label in dict.fromkeys(labels) if label not in covered]
         methods = {cell.task.label: cell.task.method for cell in cells}
-        return [
-            *shown,
-            *(
-                Column(title=self._title(label, methods.get(label)), method=label)
-                for label in others
-            ),
-        ]
+        own = [(label, self._title(label, methods.get(label))) for label in others]
+        return [*shown, *(Column(title=title, method=label) for label, title in own)]
 
     def _title(self, label: str, method: str | None) -> str:
         """Return the method's title, with the parameters behind the name in a grid's labels.
@@ -255,12 +234,11 @@ class View:
         A row with a single method has no best. An unverified one is none, nor is a refuted one.
         """
         name = self.metric.name
+        found = [(entry.label, entry.result, entry.planned) for entry in row if entry.result]
         means = {
-            entry.label: round(entry.result.mean(name), decimals)
-            for entry in row
-            if entry.result
-            and entry.result.is_complete(name, entry.planned)
-            and entry.result.may_be_best
+            label: round(result.mean(name), decimals)
+            for label, result, planned in found
+            if result.is_complete(name, planned) and result.may_be_best
         }
         if len(means) < 2:
             return tuple(row)
@@ -280,32 +258,6 @@ class View:
         return max(0, _SIGNIFICANT - 1 - math.floor(math.log10(smallest)))
 
 
-@dataclass(frozen=True)
-class PageFigure:
-    """A figure with its caption, and what the filters go by."""
-
-    caption: str
-    svg: Markup
-    paper: str | None = None
-    dataset: str | None = None
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class FigureGroup:
-    """Figures of one kind. `text` says how to read them, `notes` what is not among them."""
-
-    title: str
-    text: str
-    figures: tuple[PageFigure, ...]
-    notes: tuple[str, ...] = ()
-
-
-# The metric shown where neither a document nor a config names one: the first of these there is.
-_PREFERRED = ("auc", "rmse", "accuracy")
-_OWN = "results that no printed table has"
-
-
 _Key = tuple[str, tuple[str, ...]]
 """(metric, documents that the configs name): one table each."""
 
@@ -315,19 +267,15 @@ def unprinted_tables(
 ) -> list[ResultTable]:
     """Lay out the results that no printed table has: a table for each metric and document named.
 
-    Parameters
-    ----------
-    metric
-        Show this metric; default the config's, else AUROC, RMSE or accuracy.
-    names
-        Headings of methods, by name.
+    `metric` is by default the config's, else AUROC, RMSE or accuracy. `names` are headings of
+    methods, by name.
     """
     parts: dict[_Key, list[ResultCell]] = {}
     unfinished: list[ResultCell] = []
     without: list[ResultCell] = []
     for cell in cells:
-        shown = _shown_metric(cell, metric)
-        if shown:
+        wanted = [metric] if metric else [cell.metric, *_PREFERRED, *METRICS]
+        if shown := next((name for name in wanted if name in cell.values), None):
             parts.setdefault((shown, _named(cell)), []).append(cell)
         else:
             (without if cell.values else unfinished).append(cell)
@@ -335,11 +283,6 @@ def unprinted_tables(
     return [
         _table(found, shown, papers, names, without) for (shown, papers), found in parts.items()
     ]
-
-
-def _shown_metric(cell: ResultCell, metric: str | None) -> str | None:
-    wanted = [metric] if metric else [cell.metric, *_PREFERRED, *METRICS]
-    return next((name for name in wanted if name in cell.values), None)
 
 
 def _named(cell: ResultCell) -> tuple[str, ...]:
@@ -384,7 +327,9 @@ def _table(
         for dataset, found in of_dataset.items()
         for title, shown in _groups(dataset, found)
     ]
-    of = f"the configs of {', '.join(papers)}, not printed there" if papers else _OWN
+    of = "results that no printed table has"
+    if papers:
+        of = f"the configs of {', '.join(papers)}, not printed there"
     beside = [c for c in without if c.dataset in of_dataset and _named(c) == papers]
     clashes = (note for found in of_dataset.values() for note in apart_notes(found))
     return ResultTable(
@@ -415,14 +360,11 @@ def _groups(dataset: str, cells: Sequence[ResultCell]) -> list[tuple[str, list[R
     places = [(cell.task.label, cell.task.epsilon) for cell in cells]
     if len(set(places)) == len(places):
         return [(dataset, list(cells))]
-    journals = dict.fromkeys(name for cell in cells for name in cell.journals)
-    return [
-        (
-            f"{dataset} ({journal})",
-            [cell.part(journal) for cell in cells if journal in cell.journals],
-        )
-        for journal in journals
-    ]
+    parts: dict[str, list[ResultCell]] = {}
+    for cell in cells:
+        for journal in cell.journals:
+            parts.setdefault(f"{dataset} ({journal})", []).append(cell.part(journal))
+    return list(parts.items())
 
 
 def build_tables(
@@ -445,18 +387,15 @@ def build_tables(
     Parameters
     ----------
     metric
-        Show this metric; default that of the printed table, else the config's, else AUROC, RMSE or
-        accuracy.
-    datasets
-        Only these; default all measured ones.
+        By default that of the printed table, else the config's, else AUROC, RMSE or accuracy.
+    datasets, tables
+        Only these datasets, and these printed tables, as (document, table); default all.
     compare
         Judge each entry, and keep columns and rows that are printed but not measured.
     unprinted
         Show also what answers to no printed table.
     titles
         Headings of methods that no layout names, by name; default the names themselves.
-    tables
-        Only these printed ones, as (document, table); default all.
 
     Raises
     ------
@@ -468,22 +407,23 @@ def build_tables(
     names = titles or {}
     widths = margins or {name: entry.margin for name, entry in METRICS.items()}
     builder = _Builder(results, cells, names, widths if compare else None)
-    found = [
-        table
-        for document in documents
-        for table in builder.printed_tables(document, metric, tables)
-    ]
-    if unprinted and tables is None:
+    found = [t for document in documents for t in builder.printed_tables(document, metric, tables)]
+    is_limited = tables is not None or not unprinted
+    if not is_limited:
         found += unprinted_tables(builder.rest, metric, names)
-    if not found:
-        wanted = [d.paper for d in documents] if tables is None else _numbered(tables)
-        is_limited = tables is not None or not unprinted
-        raise DpreproError(
-            _nothing_printed(cells, wanted, metric)
-            if is_limited
-            else _nothing_to_show(cells, metric)
-        )
-    return found
+    if found:
+        return found
+    if not is_limited or not any(cell.values for cell in cells):
+        raise DpreproError(_nothing_to_show(cells, metric))
+    wanted = [document.paper for document in documents]
+    if tables is not None:
+        wanted = [f"Table {name} of {paper}" for paper, name in tables]
+    in_metric = f" in {metric}" if metric else ""
+    raise DpreproError(
+        f"no results of what {' or '.join(wanted)} prints{in_metric}; there are results of "
+        f"{', '.join(dict.fromkeys(cell.dataset for cell in cells))}. `dprepro table` lists what "
+        "can be shown."
+    )
 
 
 @dataclass
@@ -533,11 +473,8 @@ class _Builder:
         cells: Sequence[ResultCell],
     ) -> ResultTable:
         datasets = {cell.dataset for cell in cells}
-        of_table = [
-            c
-            for c in document.cells()
-            if (c.table, c.metric) == (name, printed) and c.dataset in datasets
-        ]
+        there = [c for c in document.cells() if (c.table, c.metric) == (name, printed)]
+        of_table = [cell for cell in there if cell.dataset in datasets]
         verdicts = judge_cells(document, self.results, self.widths, of_table) if self.widths else []
         view = View(
             find_metric(printed), self.names, of_table, verdicts, document, name, self.results
@@ -583,10 +520,6 @@ def _chosen(document: Document, cells: Sequence[PublishedCell]) -> tuple[str, ..
     )
 
 
-def _numbered(tables: Iterable[tuple[str, str]]) -> list[str]:
-    return [f"Table {name} of {paper}" for paper, name in tables]
-
-
 def _nothing_to_show(cells: Sequence[ResultCell], metric: str | None) -> str:
     available = sorted({name for cell in cells for name in cell.values})
     if not available:
@@ -598,14 +531,3 @@ def _nothing_to_show(cells: Sequence[ResultCell], metric: str | None) -> str:
         f"no result has the metric {metric!r}{why}{nearest(str(metric), available) or '.'} "
         f"The results have: {', '.join(available)}. {how_to_record(str(metric))}"
     ).strip()
-
-
-def _nothing_printed(cells: Sequence[ResultCell], wanted: Sequence[str], metric: str | None) -> str:
-    if not any(cell.values for cell in cells):
-        return _nothing_to_show(cells, metric)
-    datasets = ", ".join(dict.fromkeys(cell.dataset for cell in cells))
-    in_metric = f" in {metric}" if metric else ""
-    return (
-        f"no results of what {' or '.join(wanted)} prints{in_metric}; there are results of "
-        f"{datasets}. `dprepro table` lists what can be shown."
-    )

@@ -1,8 +1,7 @@
-"""A sortable table of the page, as plain data: one template renders them all.
+"""Sheets, the sortable tables of the page as plain data: one template renders them all.
 
-Every printed cell with its verdict, and every measured one that no document prints.
-
-Printed columns judged as wholes, and the settings that were chosen for them.
+Here are those of all cells, printed or not, of printed columns as wholes, and of the settings that
+were chosen for them.
 """
 
 from __future__ import annotations
@@ -56,18 +55,9 @@ class Head:
 class Cell:
     """A field.
 
-    Attributes
-    ----------
-    text
-        What stands there.
-    key
-        What it sorts by, if not its text or the number that the text begins with.
-    tone
-        Verdict or state that colours it, a CSS class name; empty for none.
-    link
-        Identifier of the part of the page that the text leads to.
-    more
-        Lines folded away behind the text.
+    It sorts by its `key`, else by its text or the number that the text begins with. `tone` is the
+    verdict or state that colours it, a CSS class name, `link` the identifier of the part of the
+    page that the text leads to, and `more` are lines folded away behind the text.
     """
 
     text: str
@@ -104,11 +94,10 @@ class Sheet:
 
     def without_blank_columns(self, blank: str = "") -> Sheet:
         """Leave out the columns in which no row has anything but `blank`."""
-        kept = [
-            number
-            for number in range(len(self.heads))
-            if any(row.cells[number].text not in ("", blank) for row in self.rows)
-        ]
+        filled = {
+            k for row in self.rows for k, c in enumerate(row.cells) if c.text not in ("", blank)
+        }
+        kept = sorted(filled)
         rows = (replace(row, cells=tuple(row.cells[k] for k in kept)) for row in self.rows)
         return replace(self, heads=tuple(self.heads[k] for k in kept), rows=tuple(rows))
 
@@ -122,8 +111,7 @@ UNPRINTED = "not published"
 """Stands in the place of a verdict where there is nothing to compare with."""
 
 _HEADS = (
-    Head("Dataset"),
-    Head("Method"),
+    *map(Head, ("Dataset", "Method")),
     Head("ε", Kind.NUMBER, "stated privacy level"),
     Head("Verdict"),
     Head("Metric"),
@@ -148,11 +136,7 @@ def cell_sheet(
     """Return all cells, printed ones first, and of these first those that differ.
 
     Columns that would be empty are left out, and so are verdicts where nothing is printed.
-
-    Parameters
-    ----------
-    reasons
-        Identifiers of the parts of the page that explain a deviation, by printed cell.
+    `reasons` are, by printed cell, identifiers of the parts of the page that explain a deviation.
     """
     ordered = sorted(verdicts, key=lambda cell: not cell.verdict.is_deviation)
     rows = [_judged(cell, reasons) for cell in ordered]
@@ -176,17 +160,16 @@ def _judged(cell: CellVerdict, reasons: Mapping[PublishedCell, str]) -> Row:
     reason = reasons.get(printed)
     figures = verdict_figures(cell)
     fields = (
-        *(Cell(text) for text in (printed.dataset, printed.method)),
+        *map(Cell, (printed.dataset, printed.method)),
         level_cell(printed.epsilon),
         verdict_cell(cell.verdict),
         Cell(METRICS[printed.metric].title),
         *(Cell(figures[name]) for name in FIGURES),
-        *(Cell(text) for text in (printed.paper, printed.table)),
+        *map(Cell, (printed.paper, printed.table)),
         Cell(_note(cell.result) + ("why" if reason else cell.remark), link=reason or ""),
     )
-    return Row(
-        fields, printed.paper, printed.dataset, printed.method, verdict, cell.result, printed.metric
-    )
+    place = (printed.paper, printed.dataset, printed.method)
+    return Row(fields, *place, verdict, cell.result, printed.metric)
 
 
 def _note(result: ResultCell | None) -> str:
@@ -228,12 +211,8 @@ def _measured(table: ResultTable, group: Group, entry: Entry, result: ResultCell
     return Row(fields, table.paper, group.dataset, entry.label, UNPRINTED, result, metric)
 
 
-_HEADS_OF_COLUMNS = (
-    Head("Document"),
-    Head("Table"),
-    Head("Dataset"),
-    Head("Method"),
-    Head("Metric"),
+_COLUMN_HEADS = (
+    *map(Head, ("Document", "Table", "Dataset", "Method", "Metric")),
     Head("Cells", Kind.NUMBER, "judged cells: what the sum is, on average, if none differs"),
     Head("Sum of squares", Kind.NUMBER, "of the normal scores of z"),
     Head("p", Kind.NUMBER, "probability of so large a sum if no cell differs"),
@@ -242,10 +221,7 @@ _HEADS_OF_COLUMNS = (
     Head("Settings", Kind.PROSE, "whether they were chosen by looking at printed numbers"),
 )
 _HELD_OUT_HEADS = (
-    Head("Document"),
-    Head("Table"),
-    Head("Dataset"),
-    Head("Method"),
+    *map(Head, ("Document", "Table", "Dataset", "Method")),
     Head("Chosen on", Kind.PROSE, "other cells, or the column's own setting on other splits"),
     Head("Sum of z²", Kind.NUMBER, "about the number of cells if the setting is the authors' own"),
     Head("Cells", Kind.NUMBER),
@@ -258,7 +234,7 @@ def column_sheet(report: CheckReport) -> Sheet:
     """Return a row for each printed column, the most different first."""
     ordered = sorted(report.columns, key=lambda column: column.omnibus.p_value)
     rows = tuple(_row(column, report) for column in ordered)
-    return Sheet("columns", "Printed columns as wholes", _HEADS_OF_COLUMNS, rows)
+    return Sheet("columns", "Printed columns as wholes", _COLUMN_HEADS, rows)
 
 
 def held_out_sheet(judgements: Iterable[Judgement]) -> Sheet:
@@ -311,10 +287,8 @@ def _settings(column: ColumnVerdict, report: CheckReport) -> Cell:
 def _row(column: ColumnVerdict, report: CheckReport) -> Row:
     found = column.omnibus
     fields = (
-        *(Cell(text) for text in (column.paper, column.table, column.dataset, column.method)),
-        Cell(METRICS[column.metric].title),
-        Cell(f"{found.cells}"),
-        Cell(f"{found.sum_of_squares:.1f}"),
+        *map(Cell, (*column.place, METRICS[column.metric].title)),
+        *map(Cell, (f"{found.cells}", f"{found.sum_of_squares:.1f}")),
         Cell(p_in_words(found.p_value), key=f"{found.p_value:.3g}"),
         Cell(f"{found.far}"),
         Cell(column.state.value, tone=tone(column.state.value)),

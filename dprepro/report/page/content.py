@@ -1,8 +1,7 @@
-"""All that the page shows: a pure function of results, printed numbers and the journals' rest.
+"""The page of `dprepro report`: a pure function of results, printed numbers, the journals' rest.
 
-Rows and figures as data that the page's script unpacks: a tenth of their size as HTML.
-
-The page of `dprepro report`: one HTML file that needs nothing beside it.
+It is one HTML file that needs nothing beside it. Its rows and figures are data that the page's
+script unpacks: a tenth of their size as HTML.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
@@ -33,7 +32,8 @@ from dprepro.report.formatting import (
     together_in_words,
     words,
 )
-from dprepro.report.layout import FigureGroup, PageFigure, ResultTable
+from dprepro.report.layout import ResultTable
+from dprepro.report.page import evidence
 from dprepro.report.page.cells import (
     UNPRINTED,
     Cell,
@@ -44,16 +44,6 @@ from dprepro.report.page.cells import (
     column_sheet,
     held_out_sheet,
     tone,
-)
-from dprepro.report.page.evidence import (
-    Reason,
-    audit_sheet,
-    claim_sheet,
-    differing_sheet,
-    explained_by,
-    ledger_sheet,
-    missing_sheet,
-    reasons_of,
 )
 from dprepro.report.page.origins import (
     Machine,
@@ -70,6 +60,11 @@ from dprepro.results.audits import Audit
 from dprepro.results.metrics import METRICS, level
 from dprepro.results.runs import Runs
 from dprepro.runtime.text import legible
+
+if TYPE_CHECKING:
+    from dprepro.report.page.figures import FigureGroup, PageFigure
+
+_CODE = re.compile(r"`([^`]+)`")
 
 
 def pack(sheets: Iterable[Sheet], figures: Sequence[FigureGroup], origins: Origins) -> str:
@@ -115,15 +110,7 @@ def _legible(found: Any) -> Any:
 
 @dataclass(frozen=True)
 class Sources:
-    """What the page is made from.
-
-    Attributes
-    ----------
-    tables
-        Built with ``compare=True``.
-    report
-        The verdicts on all of `documents`.
-    """
+    """What the page is made from; `report` has verdicts on all of `documents`, and so `tables`."""
 
     documents: Sequence[Document]
     tables: Sequence[ResultTable]
@@ -136,11 +123,7 @@ class Sources:
 
 @dataclass(frozen=True)
 class DocumentSummary:
-    """A document in short.
-
-    `counts` has its verdicts in the order of `Verdict`, none of 0. `together` says what its cells
-    say together.
-    """
+    """A document in short; `counts` has its verdicts in the order of `Verdict`, none of 0."""
 
     paper: str
     title: str
@@ -162,10 +145,9 @@ class Page:
     ----------
     private
         Datasets whose rows are private.
-    judged
-        How many cells were judged, with which verdicts, and what was not run.
-    causes
-        What is known of the causes of deviations; empty where there is none.
+    judged, causes
+        In words: how many cells were judged, with which verdicts, what was not run, and what is
+        known of the causes of deviations.
     is_open
         Whether a cause is unknown, or a cell was not run in full.
     choices
@@ -199,7 +181,7 @@ class Page:
     held_out: Sheet
     figures: Sequence[FigureGroup]
     claims: Sheet
-    deviations: Sequence[Reason]
+    deviations: Sequence[evidence.Reason]
     stale: Sequence[str]
     missing: Sheet
     ledgers: Sheet
@@ -233,17 +215,19 @@ class Page:
 def build_page(sources: Sources) -> Page:
     """Lay out the page; journals of datasets that no table shows are left out of it."""
     report, runs = sources.report, _shown(sources.runs, sources.tables)
-    reasons = explained_by(report)
+    reasons = evidence.explained_by(report)
+    results = [entry.result for t in sources.tables for _, entry in t.entries if entry.result]
+    unjudged = {d.paper: len(load_published(d.paper)) - len(d.cells()) for d in sources.documents}
     cells = cell_sheet(report.verdicts, sources.tables, reasons)
     own_runs, times = run_sheet(runs.runs), timing_sheet(runs.timings)
     return Page(
         summaries=tuple(_summary(document, report) for document in sources.documents),
-        private=_private(sources.tables),
+        private=tuple(dict.fromkeys(r.dataset for r in results if r.task.is_private)),
         is_explained=report.passes(),
         judged=judged_in_words(report),
         causes=causes_in_words(report),
         is_open=bool(report.unknown or report.unfinished),
-        differing=differing_sheet(report, reasons),
+        differing=evidence.differing_sheet(report, reasons),
         failed_claims=sum(claim.outcome is Outcome.FAILS for claim in report.claims),
         margins=tuple(f"{METRICS[m].title}: {width}" for m, width in report.margins.items()),
         choices=_choices(cells),
@@ -257,24 +241,18 @@ def build_page(sources: Sources) -> Page:
         choices_made=choice_sheet(report),
         held_out=held_out_sheet(report.held_out),
         figures=sources.figures,
-        claims=claim_sheet(report.claims),
-        deviations=reasons_of(report),
+        claims=evidence.claim_sheet(report.claims),
+        deviations=evidence.reasons_of(report),
         stale=_stale(report),
-        missing=missing_sheet(report, _unjudged(sources.documents)),
-        ledgers=ledger_sheet(runs.spendings),
-        audits=audit_sheet(sources.audits),
+        missing=evidence.missing_sheet(report, unjudged),
+        ledgers=evidence.ledger_sheet(runs.spendings),
+        audits=evidence.audit_sheet(sources.audits),
         confidence=min((audit.confidence for audit in sources.audits), default=0.0),
         machines=machines_of(runs.runs),
         runs=own_runs,
         times=times,
         computing=time_in_words(sum(timing.total for timing in runs.timings)),
     )
-
-
-def _private(tables: Iterable[ResultTable]) -> tuple[str, ...]:
-    """Return the datasets of which private rows were scored."""
-    results = [entry.result for table in tables for _, entry in table.entries if entry.result]
-    return tuple(dict.fromkeys(r.dataset for r in results if r.task.is_private))
 
 
 def _summary(document: Document, report: CheckReport) -> DocumentSummary:
@@ -296,31 +274,24 @@ def _summary(document: Document, report: CheckReport) -> DocumentSummary:
 
 def protocol_in_words(protocol: Protocol) -> str:
     """Say how the printed means came about."""
-    how = {
-        "random": f"{protocol.splits} random splits, {100 * protocol.held_out:.3g} % held out",
-        "stratified": (
-            f"{protocol.splits} stratified splits, {100 * protocol.held_out:.3g} % held out"
-        ),
-        "folds": _folds_in_words(protocol),
-        "test-set": f"the donors' test rows, {protocol.splits} repeats",
-    }[protocol.evaluation]
+    splits, held_out = protocol.splits, f"{100 * protocol.held_out:.3g} % held out"
+    if protocol.evaluation == "test-set":
+        how = f"the donors' test rows, {splits} repeats"
+    elif protocol.evaluation != "folds":
+        how = f"{splits} {protocol.evaluation} splits, {held_out}"
+    elif protocol.folds is None:
+        how = f"{splits} folds"
+    else:
+        how = f"{splits} splits, {protocol.folds} folds of each partition"
     judged = f", judged on {protocol.judged_on}" if protocol.judged_on else ""
     return f"{how}{judged}, δ = {protocol.delta:g}"
 
 
-def _folds_in_words(protocol: Protocol) -> str:
-    if protocol.folds is None:
-        return f"{protocol.splits} folds"
-    return f"{protocol.splits} splits, {protocol.folds} folds of each partition"
-
-
 def _choices(cells: Sheet) -> dict[str, list[str]]:
-    found = {
-        "paper": {row.paper for row in cells.rows},
-        "dataset": {row.dataset for row in cells.rows},
-        "method": {row.method for row in cells.rows},
+    choices = {
+        name: sorted(set(filter(None, (getattr(row, name) for row in cells.rows))))
+        for name in ("paper", "dataset", "method")
     }
-    choices = {name: sorted(value for value in values if value) for name, values in found.items()}
     present = dict.fromkeys(row.verdict for row in cells.rows if row.verdict)
     known = [verdict.value for verdict in Verdict]
     ordered = sorted(present, key=lambda v: known.index(v) if v in known else len(known))
@@ -339,12 +310,6 @@ def _stale(report: CheckReport) -> list[str]:
     return [*lines, *claims]
 
 
-def _unjudged(documents: Iterable[Document]) -> dict[str, int]:
-    """Count the printed cells that no layout of these documents takes in."""
-    counts = {d.paper: len(load_published(d.paper)) - len(d.cells()) for d in documents}
-    return {paper: count for paper, count in counts.items() if count}
-
-
 def _shown(runs: Runs, tables: Iterable[ResultTable]) -> Runs:
     """Keep what belongs to results that stand in the tables."""
     results = [entry.result for t in tables for _, entry in t.entries if entry.result]
@@ -355,9 +320,6 @@ def _shown(runs: Runs, tables: Iterable[ResultTable]) -> Runs:
         tuple(s for s in runs.spendings if (s.dataset, s.method) in places),
         tuple(t for t in runs.timings if (t.dataset, t.method) in places),
     )
-
-
-_CODE = re.compile(r"`([^`]+)`")
 
 
 def render_page(page: Page) -> str:

@@ -1,7 +1,4 @@
-"""Sheets of what stands behind the figures: claims, ledgers and audits.
-
-Deviations with their reasons, and what was not run or cannot be, and why.
-"""
+"""Sheets of what stands behind the figures: claims, ledgers, audits, deviations, missing cells."""
 
 from __future__ import annotations
 
@@ -22,8 +19,7 @@ from dprepro.results.metrics import METRICS
 from dprepro.results.runs import Spending
 
 _CLAIM_HEADS = (
-    Head("Document"),
-    Head("Place"),
+    *map(Head, ("Document", "Place")),
     Head("Statement", Kind.PROSE),
     Head("Published", Kind.PROSE, "what the printed numbers of the same cells give, or as stated"),
     Head("Measured", Kind.PROSE, "from our results, cards, configs or formulas"),
@@ -31,23 +27,17 @@ _CLAIM_HEADS = (
     Head("Note", Kind.PROSE),
 )
 _LEDGER_HEADS = (
-    Head("Dataset"),
-    Head("Method"),
-    Head("Neighbours"),
+    *map(Head, ("Dataset", "Method", "Neighbours")),
     Head("δ", Kind.NUMBER),
     Head("Stated ε → spent ε", Kind.PROSE, "by the ledger; the largest over splits"),
     Head("Largest share", Kind.NUMBER, "of the stated epsilon that is spent"),
     Head("Under replace-one", Kind.NUMBER, "the same when one row is exchanged for any other"),
     Head("Guarantee"),
     Head("Why not", Kind.PROSE),
-    Head(
-        "Noise", Kind.PROSE, "exact, or in floating point, where real arithmetic is taken as given"
-    ),
+    Head("Noise", Kind.PROSE, "exact, or in floating point, as if that were real arithmetic"),
 )
 _AUDIT_HEADS = (
-    Head("Audited"),
-    Head("Task"),
-    Head("Neighbours"),
+    *map(Head, ("Audited", "Task", "Neighbours")),
     Head("ε at least", Kind.NUMBER, "what the outputs prove"),
     Head("Ledger", Kind.NUMBER, "what the ledger's entries add up to"),
     Head("Stated", Kind.NUMBER),
@@ -83,18 +73,17 @@ def ledger_sheet(spendings: Iterable[Spending]) -> Sheet:
 
 def _spent(spending: Spending) -> Row:
     # Spaces that do not break keep each pair in one line.
-    levels = ", ".join(
+    levels = [
         f"{s.stated:g}\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}{_number(s.spent)}"
         for s in spending.levels
-    )
-    levels = levels or ", ".join(f"{stated:g}" for stated in spending.unverified)
+    ]
     state = Standing.HOLDS if spending.stands else Standing.FAILS
     if spending.unverified:
         state = Standing.UNVERIFIED
     fields = (
         *(Cell(text) for text in (spending.dataset, spending.method, spending.adjacency)),
         Cell(f"{spending.delta:g}"),
-        Cell(levels),
+        Cell(", ".join(levels or [f"{stated:g}" for stated in spending.unverified])),
         *(
             Cell("" if spending.unverified else _share(share))
             for share in (spending.largest_share, spending.replace_one_share)
@@ -143,23 +132,19 @@ def audit_sheet(audits: Sequence[Audit]) -> Sheet:
 
 
 def _audit(audit: Audit) -> Row:
+    tone_of_audit = "within" if audit.verdict is AuditVerdict.WITHIN else ""
+    if audit.verdict.is_refuted:
+        tone_of_audit = "exceeded"
     fields = (
         *(Cell(text or "") for text in (audit.subject, audit.task, audit.adjacency)),
         Cell(_bound(audit.lower_bound)),
         Cell(_bound(audit.spent_epsilon)),
         Cell(f"{audit.epsilon:g}"),
-        Cell(audit.verdict.value, tone=_audit_tone(audit.verdict)),
+        Cell(audit.verdict.value, tone=tone_of_audit),
         Cell(_basis(audit)),
         Cell(f"{len(audit.gaps)}" if audit.gaps else "", more=audit.gaps),
     )
     return Row(fields, None, None, audit.subject)
-
-
-def _audit_tone(verdict: AuditVerdict) -> str:
-    """Return the colour; none where nothing follows."""
-    if verdict.is_refuted:
-        return "exceeded"
-    return "within" if verdict is AuditVerdict.WITHIN else ""
 
 
 def _basis(audit: Audit) -> str:
@@ -178,22 +163,16 @@ def _bound(epsilon: float | None) -> str:
     return "infinite" if epsilon is None else f"{epsilon:.3f}"
 
 
+_FIGURES = ("Published", "Measured", "Difference", "z")
 _HEADS = (
-    Head("Document"),
-    Head("Dataset"),
-    Head("Method"),
+    *map(Head, ("Document", "Dataset", "Method")),
     Head("ε", Kind.NUMBER),
     Head("Metric"),
-    Head("Published", Kind.NUMBER),
-    Head("Measured", Kind.NUMBER),
-    Head("Difference", Kind.NUMBER),
-    Head("z", Kind.NUMBER),
+    *(Head(name, Kind.NUMBER) for name in _FIGURES),
     Head("Verdict"),
 )
 _MISSING_HEADS = (
-    Head("Document"),
-    Head("Table"),
-    Head("Dataset"),
+    *map(Head, ("Document", "Table", "Dataset")),
     Head("Cells", Kind.NUMBER),
     Head("State"),
     Head("Why", Kind.PROSE),
@@ -267,10 +246,10 @@ def _row(cell: CellVerdict) -> Row:
     printed, verdict = cell.published, cell.verdict.value
     figures = verdict_figures(cell)
     fields = (
-        *(Cell(text) for text in (printed.paper, printed.dataset, printed.method)),
+        *map(Cell, (printed.paper, printed.dataset, printed.method)),
         level_cell(printed.epsilon),
         Cell(METRICS[printed.metric].title),
-        *(Cell(figures[name]) for name in ("Published", "Measured", "Difference", "z")),
+        *(Cell(figures[name]) for name in _FIGURES),
         verdict_cell(cell.verdict),
     )
     return Row(fields, printed.paper, printed.dataset, printed.method, verdict)
@@ -279,46 +258,28 @@ def _row(cell: CellVerdict) -> Row:
 def missing_sheet(report: CheckReport, unjudged: Mapping[str, int]) -> Sheet:
     """Return the printed cells without a final verdict, counted by reason.
 
-    Parameters
-    ----------
-    unjudged
-        By document, the number of printed cells that no layout takes in.
+    `unjudged` has by document the number of printed cells that no layout takes in.
     """
-    rows = [*_missing(report.verdicts), *_unjudged(unjudged)]
+    rows = list(_missing(report.verdicts))
+    state = Cell("not judged", tone="none")
+    why = Cell("printed, but not laid out for comparison")
+    for paper, count in unjudged.items():
+        if count:
+            rows.append(Row((*map(Cell, (paper, "", "", f"{count}")), state, why), paper))
     return Sheet("missing", "Printed cells that were not judged", _MISSING_HEADS, tuple(rows))
 
 
 def _missing(verdicts: Iterable[CellVerdict]) -> Iterator[Row]:
     counts = Counter(
-        (printed.paper, printed.table, printed.dataset, cell.verdict, _why(cell))
+        (printed.paper, printed.table, printed.dataset, cell.verdict, cell.note)
         for cell in verdicts
         for printed in (cell.published,)
         if cell.verdict in _MISSING
     )
     ordered = sorted(counts.items(), key=lambda item: _MISSING.index(item[0][3]))
-    for (paper, table, dataset, verdict, why), count in ordered:
-        fields = (
-            *(Cell(text) for text in (paper, table, dataset)),
-            Cell(f"{count}"),
-            verdict_cell(verdict),
-            Cell(why),
-        )
+    for (paper, table, dataset, verdict, note), count in ordered:
+        is_absent = verdict is Verdict.NOT_RUN
+        why = note or ("no journal holds a result for it" if is_absent else "")
+        place = map(Cell, (paper, table, dataset, f"{count}"))
+        fields = (*place, verdict_cell(verdict), Cell(why))
         yield Row(fields, paper, dataset, None, verdict.value)
-
-
-def _why(cell: CellVerdict) -> str:
-    default = {Verdict.NOT_RUN: "no journal holds a result for it"}
-    return cell.note or default.get(cell.verdict, "")
-
-
-def _unjudged(counts: Mapping[str, int]) -> Iterator[Row]:
-    for paper, count in counts.items():
-        fields = (
-            Cell(paper),
-            Cell(""),
-            Cell(""),
-            Cell(f"{count}"),
-            Cell("not judged", tone="none"),
-            Cell("printed, but not laid out for comparison"),
-        )
-        yield Row(fields, paper)

@@ -1,9 +1,4 @@
-"""The figures of the page, from one provider a kind.
-
-All judged cells at a glance: one dot a cell by its normal score, one row a document.
-
-Draw the normal scores of a document's cells against those expected if none differed.
-"""
+"""The figures of the page: normal scores of judged cells, curves, and functions of saved models."""
 
 from __future__ import annotations
 
@@ -35,7 +30,7 @@ from dprepro.report.draw.shapes import (
     select_features,
 )
 from dprepro.report.draw.style import BLUE, ORANGE, PHONE_WIDTH, framed, open_frame
-from dprepro.report.layout import FigureGroup, PageFigure, ResultTable
+from dprepro.report.layout import ResultTable
 from dprepro.runtime.text import legible, plain, shortened
 
 if TYPE_CHECKING:
@@ -193,6 +188,28 @@ MODELS = "models"
 _MOST_FEATURES = 12
 _MOST_MODELS = 6
 _LONGEST_NAME = 80
+
+
+@dataclass(frozen=True)
+class PageFigure:
+    """A figure with its caption, and what the filters go by."""
+
+    caption: str
+    svg: Markup
+    paper: str | None = None
+    dataset: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FigureGroup:
+    """Figures of one kind. `text` says how to read them, `notes` what is not among them."""
+
+    title: str
+    text: str
+    figures: tuple[PageFigure, ...]
+    notes: tuple[str, ...] = ()
+
 
 Drawing: TypeAlias = Callable[[], Markup]
 _Planned: TypeAlias = tuple[FigureGroup, list[Drawing]]

@@ -1,7 +1,4 @@
-"""Where the number of a cell comes from: splits, seed, config, machines, and how to repeat it.
-
-Where the journals come from: machines, versions, runs, and the time that it took.
-"""
+"""Where numbers come from: machines, versions, runs and their time; of a cell, how to repeat it."""
 
 from __future__ import annotations
 
@@ -20,16 +17,12 @@ from dprepro.results.metrics import METRICS
 from dprepro.results.runs import Run, Timing
 
 _RUN_HEADS = (
-    Head("Journal"),
-    Head("Began"),
-    Head("Version"),
-    Head("Commit"),
+    *map(Head, ("Journal", "Began", "Version", "Commit")),
     Head("Processes", Kind.NUMBER),
     Head("Machine"),
 )
 _TIMING_HEADS = (
-    Head("Dataset"),
-    Head("Method"),
+    *map(Head, ("Dataset", "Method")),
     Head("Finished", Kind.NUMBER, "number of tasks: one split at one privacy level"),
     Head("Failed", Kind.NUMBER),
     Head("Skipped", Kind.NUMBER),
@@ -38,6 +31,7 @@ _TIMING_HEADS = (
     Head("All phases, min", Kind.NUMBER, "summed over the finished tasks"),
 )
 _MACHINE = ("cpu", "cores", "platform", "python")
+_DIGITS = 6
 
 
 @dataclass(frozen=True)
@@ -111,13 +105,9 @@ def _facts(environment: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 def _run(run: Run, machine: str) -> Row:
     given = run.environment
     journal = f"{run.journal}, taken from {run.taken_from}" if run.taken_from else run.journal
-    fields = (journal, _time(given), given.get("dprepro", ""), _commit(given))
-    cells = (*fields, given.get("jobs", ""), machine)
-    return Row(tuple(Cell(str(text)) for text in cells))
-
-
-def _time(environment: Mapping[str, Any]) -> str:
-    return str(environment.get("time", "")).replace("T", " ").replace("+00:00", " UTC")
+    time = str(given.get("time", "")).replace("T", " ").replace("+00:00", " UTC")
+    fields = (journal, time, given.get("dprepro", ""), _commit(given), given.get("jobs", ""))
+    return Row(tuple(Cell(str(text)) for text in (*fields, machine)))
 
 
 def _commit(environment: Mapping[str, Any]) -> str:
@@ -140,9 +130,6 @@ def _timed(timing: Timing) -> Row:
     )
     cells = tuple(Cell(text) for text in fields)
     return Row(cells, None, timing.dataset, timing.method)
-
-
-_DIGITS = 6
 
 
 @dataclass(frozen=True)
@@ -195,12 +182,10 @@ def row_numbers(tables: Sequence[ResultTable], rows: Sequence[Any]) -> dict[tupl
             if row.result.looks:  # with more splits than the table shows
                 looked[row.metric, row.result.task.cell] = number
     shown = {(t.metric.name, id(e.result)): e.result for t in tables for _, e in t.entries}
-    found = {
-        place: own.get(place, looked.get((place[0], result.task.cell)))
-        for place, result in shown.items()
-        if result is not None
-    }
-    return {place: number for place, number in found.items() if number is not None}
+    for place, result in shown.items():
+        if place not in own and result and (place[0], result.task.cell) in looked:
+            own[place] = looked[place[0], result.task.cell]
+    return {place: own[place] for place in shown if place in own}
 
 
 def round_off(value: float) -> float:
