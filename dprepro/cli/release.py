@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,18 +15,10 @@ from dprepro.cli.streams import say
 
 if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel
-    from dprepro.data.card import Card
-    from dprepro.experiment.config import ExperimentConfig
-    from dprepro.experiment.record import Task
     from dprepro.methods.entry import Method
-    from dprepro.privacy.guarantee_status import AuthorsWord
-    from dprepro.privacy.ledger import Ledger
-    from dprepro.release.book import Ahead, Book, Entry
-    from dprepro.release.folder import Room
-    from dprepro.release.likeness import Rows
-    from dprepro.release.statement import AuditRecord, Publisher, Statement
+    from dprepro.release.book import Book, Entry
+    from dprepro.release.statement import AuditRecord, Publisher
 
-PAGE = "model.html"
 _COLUMNS, _NAMES = 80, 10
 """Of the lines on the terminal, and of the names in front of what is going to be spent."""
 
@@ -104,241 +96,36 @@ def release(
 
     Example: dprepro release card.yaml --epsilon 1 --yes
     """
-    from functools import partial
-
-    from dprepro.additive.file import rehearsing
-    from dprepro.data.card import load_card
-    from dprepro.experiment.config import load_config
-    from dprepro.experiment.plan import plan
-    from dprepro.release import book, planning, rows
-    from dprepro.release.folder import Room, refuse_existing, rehearse, with_ledger
-    from dprepro.release.likeness import Rows
-    from dprepro.release.planning import planned_ledgers
-    from dprepro.release.progress import shown_progress
-    from dprepro.release.provenance import take_card
-    from dprepro.release.reserved_fit import publisher_of, spent_with
-    from dprepro.release.rows import refuse_exact_facts
+    from dprepro.release.publish import Request, plan_release, publish
     from dprepro.results.audits import WordsOf
-    from dprepro.runtime.errors import DpreproError
-    from dprepro.runtime.terminal import error_console
 
-    found = load_card(card)
-    refuse_exact_facts(found)
-    place = output or Path(f"{found.name}-release")
-    refuse_existing(place)
-    _check_budget(epsilon, delta)
-    rule = delta is None
-    delta = planning.default_delta(found) if delta is None else delta
-    beware = "" if rule else planning.check_delta(found, delta, allow_large_delta)
-    given = None if config is None else load_config(config)
-    experiment = planning.release_config(found, card, method, epsilon, delta, given)
-    chosen = planning.check_method(found, experiment.methods[0].method, allow_floating_point)
-    largest: list[AdditiveModel] = []
-    with rehearsing(largest.append):
-        (planned,) = planned_ledgers(experiment, data_dir=data_dir, all_rows=True)
-    ledger = planning.require_sound(planned.ledger, planned.why_missing, allow_floating_point)
-    word = WordsOf(audits).of(chosen.name, ledger.code)
-    planning.refuse_refuted(chosen.name, word, audits)
-    with shown_progress(error_console(), "reading the rows"):
-        dataset = rows.checked_rows(card, found, data_dir, clip)
-    entry = book.Entry(
-        name=book.new_name(), date=_today(), dataset=found.name,
-        card=rows.place_of(found, card), rows=rows.identity_of(found, dataset, data_dir),
-        method=chosen.name, ledger={}, limit=found.budget_limit,
+    asked = Request(
+        card, epsilon, delta, method, config, output, clip, allow_floating_point, allow_no_export,
+        allow_large_delta, other_people, audits, data_dir,
     )  # fmt: skip
-    compared = Rows(dataset, other_people)
-    ahead = book.look_ahead(entry, ledger, compared)
-    say(_question(found, chosen, ledger, ahead, place, rule, beware, word))
+    plan = plan_release(asked, WordsOf(audits).of)
+    for name, text in plan.lines().items():
+        say(_folded(f"{name + ':':<{_NAMES}}{text}"))
     _ask(yes)
-    (task,) = (p.task for p in plan(experiment, data_dir, identify=False))
-    known = _audits(audits, chosen, found.task)
-    says = {"date": _today(), "audits": known, "clips": clip, "delta_by_rule": rule}
-    publisher = partial(publisher_of, found, chosen, **says)
-    room = Room(place)
-    save = partial(_save, room, experiment.name, task)
-    first = publisher(**spent_with(len(ahead.earlier), ahead.total))
     try:
-        with room:
-            model = with_ledger(largest[0] if largest else planned.model, ledger)
-            take_card(model, found)
-            rehearse(
-                room,
-                lambda: (save(model), _complete(room, first)),
-                lambda: _differences(room.folder),
-                exports=not allow_no_export,
-            )
-            _make(
-                entry, ledger, compared, experiment, task, save, publisher, found, room,
-                jobs or 1, data_dir,
-            )  # fmt: skip
-    except KeyboardInterrupt:
-        say(f"interrupted: {_written(room)}. `dprepro budget` says whether it counts")
+        statement = publish(plan, _audits(audits, plan.method, plan.card.task), _page, jobs or 1)
+    except KeyboardInterrupt as error:
+        written = str(error) or "nothing is written"
+        say(f"interrupted: {written}. `dprepro budget` says whether it counts")
         raise typer.Exit(INTERRUPTED) from None
-    except DpreproError as error:
-        if room.is_published or room.is_kept:
-            raise DpreproError(f"{error}. {_written(room)}") from error
-        raise
-
-
-def _written(room: Room) -> str:
-    if room.is_published:
-        return f"{room.place} is written; the book counts it, and may list it as not finished"
-    if room.is_kept:
-        return (
-            f"{room.place} is not written, and its budget counts as spent; the model lies in "
-            f"{room.folder}"
-        )
-    return "nothing is written"
-
-
-def _save(room: Room, config: str, task: Task, model: AdditiveModel) -> None:
-    """Write the model of a release into its room."""
-    from dprepro.release.folder import MODEL
-    from dprepro.release.provenance import save_fitted
-
-    save_fitted(model, config, task, room.folder / MODEL, all_rows=True)
-
-
-def _complete(room: Room, says: Publisher) -> Statement:
-    """Write the statement and the page of the model in a room."""
-    from dprepro.release.folder import write_statement
-
-    statement = write_statement(room, says)
-    room.write(PAGE, _page(room.folder, statement))
-    return statement
-
-
-def _make(
-    entry: Entry,
-    ledger: Ledger,
-    compared: Rows,
-    experiment: ExperimentConfig,
-    task: Task,
-    save: Callable[[AdditiveModel], None],
-    publisher: Callable[..., Publisher],
-    card: Card,
-    room: Room,
-    jobs: int,
-    data_dir: Path | None,
-) -> None:
-    """Fit, write the folder, and say so."""
-    from dprepro.release import book
-    from dprepro.release.fitting import fit_model
-    from dprepro.release.progress import shown_progress
-    from dprepro.release.reserved_fit import COUNTS, fit_reserved, of_the_book
-    from dprepro.release.rows import files_of
-    from dprepro.runtime.errors import DpreproError
-    from dprepro.runtime.terminal import error_console
-    from dprepro.runtime.threads import granted
-
-    def keep(model: AdditiveModel) -> None:
-        try:
-            if not set(files_of(card, data_dir)) <= set(entry.rows):
-                raise DpreproError("the files of the rows changed during the release")
-            room.make_way()
-            save(model)
-        except DpreproError as error:
-            raise DpreproError(f"{error}. Nothing is written; {COUNTS}") from error
-        room.is_kept = True
-
-    with granted(jobs), shown_progress(error_console(), f"fitting {entry.method} to all rows"):
-        _, total = fit_reserved(
-            entry,
-            ledger,
-            lambda: fit_model(experiment, task, data_dir, all_rows=True),
-            keep,
-            compared,
-        )
-    statement = _complete(room, publisher(**of_the_book(entry, total)))
-    room.publish()
-    book.settle(
-        entry.name,
-        "released",
-        folder=str(room.place.resolve()),
-        model_sha256=statement.model.sha256,
-    )
-    files = ", ".join(sorted(p.name for p in room.place.iterdir()))
-    say(_folded(f"{room.place}: {files}"))
-    spent = statement.privacy.spent.of_unit
+    files = ", ".join(sorted(path.name for path in plan.place.iterdir()))
+    say(_folded(f"{plan.place}: {files}"))
+    spent, ledger = statement.privacy.spent.of_unit, plan.ledger
     whose = ", says the method's author" if ledger.code else ""
     say(f"Spent: epsilon {spent:.4g} at delta {ledger.delta:g}. The guarantee holds{whose}")
 
 
-def _page(folder: Path, statement: Statement) -> str:
-    """Return the page of the model in a folder; see `dprepro show`."""
-    from dprepro.additive.file import load_model
+def _page(model: AdditiveModel, publisher: Publisher) -> str:
+    """Return the page of the model of a release; see `dprepro show`."""
     from dprepro.release.folder import MODEL
     from dprepro.report.model_page import model_page
 
-    said = statement.publisher
-    return model_page(load_model(folder / MODEL), said.title or said.dataset, MODEL)
-
-
-def _check_budget(epsilon: float, delta: float | None) -> None:
-    from dprepro.runtime.errors import DpreproError
-
-    if not 0 < epsilon < float("inf"):
-        raise DpreproError(f"--epsilon must be a finite number above 0, given {epsilon:g}")
-    if delta is not None and not 0 <= delta < 1:
-        raise DpreproError(f"--delta must lie from 0 to below 1, given {delta:g}")
-
-
-def _today() -> str:
-    from datetime import datetime, timezone
-
-    return datetime.now(timezone.utc).date().isoformat()
-
-
-def _question(
-    card: Card,
-    method: Method,
-    ledger: Ledger,
-    ahead: Ahead,
-    place: Path,
-    by_rule: bool,
-    beware: str,
-    word: AuthorsWord | None,
-) -> str:
-    """Return what is going to be spent, on whom, and what is then spent in all."""
-    from dprepro.release.rows import compared_facts
-    from dprepro.release.statement import (
-        mixed_in_words,
-        neighbours_in_words,
-        public_in_words,
-        unit_in_words,
-    )
-
-    rule = " (largest power of ten up to 1 / (10 n), n of the card)" if by_rule else ""
-    noise = "floating-point" if ledger.floating_point else "exact"
-    limit, (total, earlier, *_) = card.budget_limit, ahead
-    lines = {
-        "Release": f"all rows of {card.title or card.name}, to {place}",
-        "Method": f"{method.name}, {noise} noise, no seed",
-        "Spends": f"epsilon {ledger.spent_epsilon():.4g} of the stated {ledger.epsilon:g}",
-        "Delta": f"{ledger.delta:g}{rule}",
-        "Protects": unit_in_words(ledger.unit, ledger.rows_per_unit),
-        "Compares": f"two tables, {neighbours_in_words(ledger.adjacency, ledger.unit)}",
-        "Public": "; ".join(public_in_words(ledger, compared_facts(card))),
-        "Before": f"{len(earlier)} release(s) of these rows in the budget book",
-        "Alike": f"{ahead.like}. They are counted together; if all of these rows are other "
-        "people's, say --other-people",
-        "Others": f"said to be other people, and not counted: {ahead.other_people}",
-        "In all": f"{total.budget}, {total.adjacency}, "
-        f"{'composed by dp_accounting' if total.by_accountant else 'added up'}",
-        "Limit": "none on the card"
-        if limit is None
-        else f"epsilon {limit.epsilon:g}, delta {limit.delta:g}",
-    }
-    for name, known in (("Alike", ahead.like), ("Others", ahead.other_people)):
-        if not known:
-            del lines[name]
-    if mixed := mixed_in_words((e.spent.adjacency for e in earlier), ledger.adjacency):
-        lines["In all"] += f"; {mixed}"
-    if word is not None:
-        lines["Word"] = f"its ledger is its author's word: a method of your own, {word}"
-    if beware:
-        lines["Beware"] = beware
-    return "\n".join(_folded(f"{name + ':':<{_NAMES}}{text}") for name, text in lines.items())
+    return model_page(model, publisher.title or publisher.dataset, MODEL)
 
 
 def _folded(line: str) -> str:
@@ -402,6 +189,7 @@ def verify(
 
     Example: dprepro verify release
     """
+    from dprepro.release.folder import differences
     from dprepro.runtime.errors import DpreproError
 
     if folder.is_file():
@@ -409,23 +197,12 @@ def verify(
             f"{folder} is a file: name the folder that `dprepro release` wrote. Of a model file "
             "alone, `dprepro ledger MODEL` says what it spends"
         )
-    found = _differences(folder)
+    found = differences(folder, _page)
     for line in found:
         say(line)
     if found:
         raise typer.Exit(1)
     say(f"{folder}: statement and page are those of the model, and all texts agree")
-
-
-def _differences(folder: Path) -> list[str]:
-    """Return in words where the folder of a release is not what follows from its model."""
-    from dprepro import __version__
-    from dprepro.release.folder import differences, read_text
-
-    statement, found = differences(folder)
-    if read_text(folder / PAGE) != _page(folder, statement):
-        found.append(f"{PAGE}: not the page of model.json, as dprepro {__version__} draws it")
-    return found
 
 
 _STATES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -365,6 +365,14 @@ def builtin_card(name: str) -> Card:
     return read_model(builtin("datasets") / f"{name}.yaml", Card)
 
 
+@lru_cache
+def _card_at(path: Path, folder: Path, state: tuple[int, ...]) -> Card:
+    """Return the card in a file; one command reads it once, as long as the file's state is one."""
+    card = read_model(path, Card, "card")
+    card._folder = folder
+    return card
+
+
 def load_card(name_or_path: str | Path) -> Card:
     """Return the card with this built-in name, or in the YAML file at this path; a path wins.
 
@@ -373,9 +381,9 @@ def load_card(name_or_path: str | Path) -> Card:
     """
     path = Path(name_or_path)
     if is_file(path):
-        card = read_model(path, Card, "card")
-        card._folder = path.resolve().parent
-        return card
+        found = path.stat()
+        state = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
+        return _card_at(path, path.resolve().parent, state)
     names = card_names()
     if str(name_or_path) in names:
         return read_model(builtin("datasets") / f"{name_or_path}.yaml", Card)

@@ -186,12 +186,13 @@ def fit_task(task: Task, data: DataRef) -> Estimator:
     return estimator
 
 
-def fit_all_rows(task: Task, data: DataRef) -> Estimator:
+def fit_all_rows(task: Task, data: DataRef, dataset: Dataset | None = None) -> Estimator:
     """Return the task's estimator, fitted on all rows but the donors' own test rows.
 
-    Its noise is that of no split. Raises what the method raises.
+    Its noise is that of no split. `dataset` is that of `data` where it has been read already.
+    Raises what the method raises.
     """
-    dataset = _dataset(data)
+    dataset = _dataset(data) if dataset is None else dataset
     given, y = all_rows_of(dataset, SplitKey.of(task))
     domain = _domain(dataset, task.dataset, task.domain, given, y)
     X = ENCODINGS[registry.get(task.method).encoding](domain).transform(given)

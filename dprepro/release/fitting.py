@@ -14,6 +14,7 @@ import numpy as np
 from dprepro.additive.model import AdditiveModel
 from dprepro.data import PRIVATE_PREFIX
 from dprepro.data.card import load_card
+from dprepro.data.dataset import Dataset
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.estimators.contract import Estimator, explains_rows
 from dprepro.experiment.config import ExperimentConfig
@@ -130,11 +131,16 @@ def of_table(task: Task) -> Task:
 
 
 def fit_one(
-    task: Task, data: DataRef, all_rows: bool = False, table: TableRef | None = None
+    task: Task,
+    data: DataRef,
+    all_rows: bool = False,
+    table: TableRef | None = None,
+    dataset: Dataset | None = None,
 ) -> Estimator:
     """Return the estimator of a task as a run fits it, without warnings but those of a store.
 
-    With `all_rows`, or of the rows of a `table`, it is that of all rows.
+    With `all_rows`, or of the rows of a `table`, it is that of all rows; `dataset` has them if they
+    have been read already.
 
     Raises
     ------
@@ -147,7 +153,7 @@ def fit_one(
             warnings.simplefilter("default", StoreWarning)
             if table is not None:
                 return fit_table(task, data, table)
-            return fit_all_rows(task, data) if all_rows else fit_task(task, data)
+            return fit_all_rows(task, data, dataset) if all_rows else fit_task(task, data)
     except DpreproError:  # that of a table is a ValueError, too
         raise
     except ValueError as error:
@@ -160,11 +166,12 @@ def fit_model(
     data_dir: Path | None = None,
     all_rows: bool = False,
     table: TableRef | None = None,
+    dataset: Dataset | None = None,
 ) -> AdditiveModel:
     """Return the additive model of a task, as a run fits it; or fitted to all rows.
 
     It has the names that the card gives to target, classes and units of measure. The rows are those
-    of `table`, where one is given; see `dprepro.experiment.worker.fit_table`.
+    of `table`, where one is given (see `dprepro.experiment.worker.fit_table`), or all of `dataset`.
 
     Raises
     ------
@@ -172,9 +179,10 @@ def fit_model(
         If the method has no shape functions, or refuses its parameters or its rows.
     """
     require_shapes(config, [task])
-    # The dataset's own files play no part beside a table, so they are not looked at.
-    data = DataRef.of(config, data_dir) if table else data_of(config, data_dir)
-    model = fit_one(task, data, all_rows, table)
+    # The dataset's own files play no part where rows are given, so they are not looked at.
+    is_given = table is not None or dataset is not None
+    data = DataRef.of(config, data_dir) if is_given else data_of(config, data_dir)
+    model = fit_one(task, data, all_rows, table, dataset)
     if not isinstance(model, AdditiveModel):
         raise DpreproError(f"{task.method} gave no additive model for these rows, so none is kept")
     take_card(model, load_card(config.card))

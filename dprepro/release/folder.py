@@ -20,7 +20,7 @@ from dprepro.additive.editing import note_edits
 from dprepro.additive.export.onnx import to_onnx
 from dprepro.additive.export.plain import to_python
 from dprepro.additive.export.sql import to_sql
-from dprepro.additive.file import MAX_BYTES, load_model
+from dprepro.additive.file import MAX_BYTES, LoadedClassifier, LoadedRegressor, load_model
 from dprepro.additive.model import AdditiveModel
 from dprepro.privacy.ledger import Ledger
 from dprepro.release.statement import Publisher, Statement, as_html, as_json, as_markdown, state
@@ -28,14 +28,18 @@ from dprepro.runtime import files
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import sync_folder
 
-MODEL, STATEMENT = "model.json", "statement.json"
+MODEL, STATEMENT, PAGE = "model.json", "statement.json", "model.html"
+
+Page = Callable[[LoadedClassifier | LoadedRegressor, Publisher], str]
+"""Makes the page of a loaded model, from what its publisher says."""
+
 _SPARE_BYTES = 4 * 2**20
 """Held beside what a release takes up: for folders, and for the budget book."""
 _CLOSE = 1e-5
 """By how much, relative, an epsilon may differ that another release of the accountant adds up."""
 
 
-class Room:
+class StagingFolder:
     """A folder beside the place of a release, where it is made ready; a context manager.
 
     It holds on to as much of the disk as a release takes, from `hold` on. So a full disk, or a
@@ -61,11 +65,12 @@ class Room:
     is_published = False
     is_kept = False
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, page: Page) -> None:
         self.place = place
+        self.page = page
         self._own: Path | None = None
 
-    def __enter__(self) -> Room:
+    def __enter__(self) -> StagingFolder:
         refuse_existing(self.place)
         try:
             self._make()
@@ -82,6 +87,16 @@ class Room:
         """Write a file of the release. Raises DpreproError."""
         with _said(self.place):
             (self.folder / name).write_text(text, encoding="utf-8")
+
+    def state(self, publisher: Publisher) -> Statement:
+        """Write the statement of the model that lies here, and its page. Raises DpreproError."""
+        path = self.folder / MODEL
+        model = load_model(path)
+        statement = state(model, path.read_bytes(), publisher)
+        for name, text in _texts(statement).items():
+            self.write(name, text)
+        self.write(PAGE, self.page(model, publisher))
+        return statement
 
     def publish(self) -> None:
         """Move the folder to its place, with all files on the disk. Raises DpreproError."""
@@ -154,15 +169,6 @@ def _said(place: Path) -> Iterator[None]:
         raise DpreproError(f"cannot write {place}: {error.strerror or error}") from error
 
 
-def write_statement(room: Room, publisher: Publisher) -> Statement:
-    """Write the statement of the model that lies in a room, three times. Raises DpreproError."""
-    path = room.folder / MODEL
-    statement = state(load_model(path), path.read_bytes(), publisher)
-    for name, text in _texts(statement).items():
-        room.write(name, text)
-    return statement
-
-
 def _texts(statement: Statement) -> dict[str, str]:
     return {
         STATEMENT: as_json(statement),
@@ -171,10 +177,10 @@ def _texts(statement: Statement) -> dict[str, str]:
     }
 
 
-def differences(folder: Path) -> tuple[Statement, list[str]]:
-    """Return the statement in a folder, and in words where it is not that of the model beside it.
+def differences(folder: Path, page: Page) -> list[str]:
+    """Return in words where the folder of a release is not what follows from its model.
 
-    It is derived anew from the model's ledger, but for what the publisher says.
+    The statement is derived anew from the model's ledger, but for what the publisher says.
 
     Raises
     ------
@@ -199,7 +205,9 @@ def differences(folder: Path) -> tuple[Statement, list[str]]:
         for name, text in _texts(said).items()
         if texts[name] != text
     ]
-    return said, found
+    if read_text(folder / PAGE) != page(model, said.publisher):
+        found.append(f"{PAGE}: not the page of model.json, as dprepro {__version__} draws it")
+    return found
 
 
 def read_text(path: Path) -> str:
@@ -239,16 +247,16 @@ def with_ledger(model: object, ledger: Ledger) -> AdditiveModel:
 
 
 def rehearse(
-    room: Room, write: Callable[[], object], differences: Callable[[], list[str]], exports: bool
+    folder: StagingFolder, save: Callable[[], object], publisher: Publisher, exports: bool
 ) -> None:
-    """Write a release into its room, verify it, and hold on to as much of the disk instead.
+    """Write a release into its folder, verify it, and hold on to as much of the disk instead.
 
     Parameters
     ----------
-    write
-        Writes the files into the folder of the room.
-    differences
-        Says in words what `dprepro verify` would find there.
+    save
+        Writes the model.
+    publisher
+        What the statement says beside it.
     exports
         Whether each form of `dprepro export` has to be possible; ONNX only where it is installed.
 
@@ -258,12 +266,13 @@ def rehearse(
         If any of it fails. Nothing is spent then.
     """
     try:
-        write()
-        if found := differences():
+        save()
+        folder.state(publisher)
+        if found := differences(folder.folder, folder.page):
             raise DpreproError(f"the release would not be what `dprepro verify` wants: {found[0]}")
         if exports:
-            _require_exports(load_model(room.folder / MODEL))
-        room.hold()
+            _require_exports(load_model(folder.folder / MODEL))
+        folder.hold()
     except DpreproError as error:
         raise DpreproError(f"{error}. Nothing was spent and nothing was written") from error
 

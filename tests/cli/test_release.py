@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import io
 import json
 from pathlib import Path
@@ -87,12 +88,33 @@ def test_a_release_is_a_model_and_its_statement(tmp_path: Path, state: Path) -> 
     assert (failed.exit_code, "model.html: not the page" in failed.output) == (1, True)
 
 
+def test_a_release_reads_card_and_rows_once_and_plans_once(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+
+    def counted(place: str) -> None:
+        module, _, name = place.rpartition(".")
+        usual = getattr(importlib.import_module(module), name)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            calls.append(name)
+            return usual(*arguments, **options)
+
+        monkeypatch.setattr(place, call)
+
+    for place in ("data.card.read_model", "data.dataset.load_by", "release.planning.plan"):
+        counted(f"dprepro.{place}")
+    release(card_of(tmp_path))
+    assert sorted(calls) == ["load_by", "plan", "read_model"]
+
+
 def test_a_terminal_shows_how_far_a_release_has_come(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = io.StringIO()
     console = Console(file=shown, stderr=True, force_terminal=True, width=100)
-    monkeypatch.setattr("dprepro.runtime.terminal.error_console", lambda: console)
+    monkeypatch.setattr("dprepro.release.publish.error_console", lambda: console)
     said = release(card_of(tmp_path))
     for words in ("reading the rows", "fitting dp-ebm-plus to all rows", "boosting"):
         assert words in shown.getvalue()
@@ -184,7 +206,7 @@ def test_what_fails_after_the_folder_is_written_says_so(
             raise fails
         settle(name, status, **found)
 
-    monkeypatch.setattr(book, "settle", broken)
+    monkeypatch.setattr("dprepro.release.publish.settle", broken)
     card, out = card_of(tmp_path), tmp_path / "out"
     command = ["release", str(card), "--epsilon", "1", *DELTA, "-o", str(out), "--yes"]
     found = CliRunner().invoke(app, command)
@@ -200,7 +222,7 @@ def test_neighbours_differ_in_nothing_but_releases(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fix_noise(monkeypatch)
-    monkeypatch.setattr(module, "_today", lambda: "2026-11-22")
+    monkeypatch.setattr("dprepro.release.publish._today", lambda: "2026-11-22")
     found = []
     for rows in (rows_of("binary"), neighbours("binary")["one less"]):
         monkeypatch.setenv("DPREPRO_STATE", str(state / str(len(rows))))  # a book of its own
@@ -314,20 +336,20 @@ def test_a_place_that_exists_is_refused(tmp_path: Path, state: Path) -> None:
 def test_a_full_disk_spends_nothing(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(self: folder.Room) -> None:
+    def full(self: folder.StagingFolder) -> None:
         raise DpreproError("cannot write out: No space left on device")
 
-    monkeypatch.setattr(folder.Room, "_make", full)
+    monkeypatch.setattr(folder.StagingFolder, "_make", full)
     refused(card_of(tmp_path), match="No space left on device")
 
 
 def test_a_disk_that_fails_after_the_fit_counts_what_was_spent(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def publish(self: folder.Room) -> None:
+    def publish(self: folder.StagingFolder) -> None:
         raise DpreproError("cannot write: disk full")
 
-    monkeypatch.setattr(folder.Room, "publish", publish)
+    monkeypatch.setattr(folder.StagingFolder, "publish", publish)
     card = card_of(tmp_path)
     with pytest.raises(DpreproError, match="its budget counts as spent; the model lies in"):
         release(card)
@@ -385,7 +407,7 @@ def test_an_interrupt_before_the_first_noise_spends_nothing(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dprepro.release.fitting.fit_model", interrupted)
+    monkeypatch.setattr("dprepro.release.publish.fit_model", interrupted)
     card = card_of(tmp_path)
     command = ["release", str(card), "--epsilon", "1", "--yes", *DELTA]
     found = CliRunner().invoke(app, [*command, "-o", str(tmp_path / "out")])
@@ -403,7 +425,7 @@ def test_rows_that_change_during_the_release_are_not_released(
             file.write("1,1,a,yes\n")
         return model
 
-    monkeypatch.setattr("dprepro.release.fitting.fit_model", fit)
+    monkeypatch.setattr("dprepro.release.publish.fit_model", fit)
     with pytest.raises(DpreproError, match=r"rows changed during the release.*counts as spent"):
         release(card_of(tmp_path))
     assert not (tmp_path / "out").exists()

@@ -137,15 +137,15 @@ def test_a_monotone_feature_that_the_card_does_not_have_spends_nothing(tmp_path:
 def test_a_disk_without_room_for_the_largest_release_spends_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill = folder.Room._fill
+    fill = folder.StagingFolder._fill
 
-    def full(self: folder.Room, size: int) -> None:
+    def full(self: folder.StagingFolder, size: int) -> None:
         if size > 10_000:  # of the rehearsal
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         fill(self, size)
 
     release(numbers_in(tmp_path / "first", (0.0, 1.0)))
-    monkeypatch.setattr(folder.Room, "_fill", full)
+    monkeypatch.setattr(folder.StagingFolder, "_fill", full)
     before = book_path().read_bytes()
     with pytest.raises(DpreproError, match=r"No space left on device\. Nothing was spent"):
         release(numbers_in(tmp_path / "full", (0.0, 1.0)))
@@ -159,7 +159,7 @@ def test_a_book_that_fails_after_the_fit_leaves_the_model(
     def broken(*_: Any, **__: Any) -> None:
         raise DpreproError("cannot use the budget book")
 
-    monkeypatch.setattr("dprepro.release.reserved_fit.settle", broken)
+    monkeypatch.setattr("dprepro.release.publish.settle", broken)
     card = numbers_in(tmp_path / "book", (0.0, 1.0))
     with pytest.raises(DpreproError, match="the model lies in") as caught:
         release(card)
@@ -180,9 +180,9 @@ def test_the_disk_is_let_go_before_the_model_is_written(
         held.append(out.with_name(".room").exists())
         settle(name, status, **found)
 
-    monkeypatch.setattr("dprepro.release.reserved_fit.settle", settled)
+    monkeypatch.setattr("dprepro.release.publish.settle", settled)
     release(numbers_in(tmp_path / "held", (0.0, 1.0)))
-    assert held == [False]
+    assert held == [False, False]  # as the fit ends, and as the release is written
 
 
 @pytest.mark.parametrize(

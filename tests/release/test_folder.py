@@ -9,45 +9,53 @@ import pytest
 
 from dprepro.additive.file import save_model
 from dprepro.release import folder as module
-from dprepro.release.folder import Room, write_statement
+from dprepro.release.folder import StagingFolder
 from dprepro.runtime.errors import DpreproError
 from tests.release.models import model, publisher
 
 
+def page(*_: object) -> str:
+    return "a page"
+
+
+def staged(place: Path) -> StagingFolder:
+    return StagingFolder(place, page)
+
+
 def differences(place: Path) -> list[str]:
-    return module.differences(place)[1]
+    return module.differences(place, page)
 
 
 def release(place: Path) -> Path:
-    with Room(place) as room:
+    with staged(place) as room:
         save_model(model(), room.folder / "model.json")
-        write_statement(room, publisher())
+        room.state(publisher())
         room.publish()
     return place
 
 
 def test_a_release_appears_as_a_whole(tmp_path: Path) -> None:
     place = tmp_path / "new" / "release"
-    with Room(place) as room:
+    with staged(place) as room:
         save_model(model(), room.folder / "model.json")
         assert not place.exists()
-        write_statement(room, publisher())
+        room.state(publisher())
         room.publish()
-    names = {"model.json", "statement.json", "statement.md", "statement.html"}
+    names = {"model.json", "statement.json", "statement.md", "statement.html", "model.html"}
     assert {path.name for path in place.iterdir()} == names
     assert [path.name for path in place.parent.iterdir()] == ["release"]
 
 
 def test_a_release_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), Room(tmp_path / "release"):
+    with pytest.raises(KeyboardInterrupt), staged(tmp_path / "release"):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
 
 
 def test_two_releases_of_one_process_number_do_not_meet(tmp_path: Path) -> None:
     """As in two containers with the same place: both may have process 7."""
-    with Room(tmp_path / "release") as first:
-        with Room(tmp_path / "release") as second:
+    with staged(tmp_path / "release") as first:
+        with staged(tmp_path / "release") as second:
             second.write("note", "second")
         first.write("note", "first")
         assert (first.folder / "note").read_text() == "first"
@@ -67,13 +75,13 @@ def test_nothing_is_replaced(tmp_path: Path, kind: str) -> None:
     {"folder": place.mkdir, "file": place.touch, "dangling link": lambda: place.symlink_to("x")}[
         kind
     ]()
-    with pytest.raises(DpreproError, match="exists already"), Room(place):
+    with pytest.raises(DpreproError, match="exists already"), staged(place):
         pytest.fail("no room is given")
 
 
 def test_a_folder_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     place = tmp_path / "release"
-    with Room(place) as room:
+    with staged(place) as room:
         place.mkdir()
         with pytest.raises(DpreproError, match="exists already"):
             room.publish()
@@ -87,14 +95,20 @@ def test_a_full_disk_is_found_before_anything_is_spent(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(module.os, "fsync", full)
-    with pytest.raises(DpreproError, match="No space left"), Room(tmp_path / "release"):
+    with (
+        pytest.raises(DpreproError, match="No space left"),
+        staged(tmp_path / "release"),
+    ):
         pytest.fail("no room is given")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_place_that_cannot_be_written_is_found_first(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(DpreproError, match="cannot write"), Room(tmp_path / "file" / "release"):
+    with (
+        pytest.raises(DpreproError, match="cannot write"),
+        staged(tmp_path / "file" / "release"),
+    ):
         pytest.fail("no room is given")
 
 

@@ -9,7 +9,7 @@ import pytest
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.release.book import read_book
-from dprepro.release.reserved_fit import fit_reserved
+from dprepro.release.publish import fit_reserved
 from dprepro.runtime.errors import DpreproError
 from tests.release.ledgers import entry, gaussian_ledger
 

@@ -10,7 +10,7 @@ from dprepro.methods import registry
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.release.book import Entry, Total, reserve, settle
-from dprepro.release.reserved_fit import of_the_book, publisher_of
+from dprepro.release.publish import of_the_book, publisher_of
 from dprepro.release.statement import Limit, Together
 from dprepro.runtime.errors import DpreproError
 from tests.private_table import rows_of, write_table

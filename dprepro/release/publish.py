@@ -1,0 +1,412 @@
+"""A release from a card to its folder: planned, reserved in the budget book, fitted and stated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from dprepro import __version__
+from dprepro.additive.file import rehearsing
+from dprepro.additive.model import AdditiveModel
+from dprepro.additive.record import ledger_to_json
+from dprepro.data.card import Card, load_card
+from dprepro.data.dataset import Dataset
+from dprepro.estimators.contract import ledger_of
+from dprepro.experiment.config import ExperimentConfig, load_config
+from dprepro.experiment.environment import git_state
+from dprepro.experiment.record import Task
+from dprepro.methods.entry import Method
+from dprepro.privacy.guarantee_status import AuthorsWord
+from dprepro.privacy.ledger import Ledger, slack, watching_noise
+from dprepro.release import planning
+from dprepro.release.book import (
+    Ahead,
+    Entry,
+    Total,
+    look_ahead,
+    new_name,
+    read_book,
+    reserve,
+    settle,
+)
+from dprepro.release.fitting import fit_model
+from dprepro.release.folder import (
+    MODEL,
+    Page,
+    StagingFolder,
+    refuse_existing,
+    rehearse,
+    with_ledger,
+)
+from dprepro.release.likeness import Rows
+from dprepro.release.progress import shown_progress
+from dprepro.release.provenance import save_fitted, take_card
+from dprepro.release.rows import (
+    checked_rows,
+    compared_facts,
+    files_of,
+    identity_of,
+    place_of,
+    refuse_exact_facts,
+)
+from dprepro.release.statement import (
+    AuditRecord,
+    Limit,
+    Publisher,
+    Statement,
+    Together,
+    mixed_in_words,
+    neighbours_in_words,
+    public_in_words,
+    round_up,
+    unit_in_words,
+)
+from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.terminal import error_console
+from dprepro.runtime.threads import granted
+
+COUNTS = "its noise was drawn, so its budget counts as spent"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for: the options of `dprepro release`.
+
+    Attributes
+    ----------
+    card, config
+        Names or paths; `config` has the parameters of `method`.
+    delta
+        None: that of `planning.default_delta`.
+    output
+        The folder to write; None: that of the card's name.
+    clips
+        Whether values beyond their bounds are clipped, and not refused.
+    other_people
+        Whether the owner of the data says that rows which look like those of an earlier release are
+        of other people.
+    audits
+        The folder of results of audits.
+    """
+
+    card: str
+    epsilon: float
+    delta: float | None = None
+    method: str = "dp-ebm-plus"
+    config: str | None = None
+    output: Path | None = None
+    clips: bool = False
+    allows_floating_point: bool = False
+    allows_no_export: bool = False
+    allows_large_delta: bool = False
+    other_people: bool = False
+    audits: Path = Path("results")
+    data_dir: Path | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A release before anything is spent: what it is going to be, and what it would add to.
+
+    Attributes
+    ----------
+    place
+        The folder to write.
+    largest
+        The largest model that domain and settings allow, of no row, for the rehearsal.
+    entry
+        Of the budget book, without its ledger.
+    beware
+        What to say of a delta that is larger than is usual; empty if it is not.
+    word
+        What is known of the ledger of a method of the publisher's own; None of other methods.
+    """
+
+    asked: Request
+    card: Card
+    place: Path
+    experiment: ExperimentConfig
+    task: Task
+    method: Method
+    ledger: Ledger
+    largest: AdditiveModel
+    dataset: Dataset
+    rows: Rows
+    entry: Entry
+    ahead: Ahead
+    beware: str
+    word: AuthorsWord | None
+
+    def lines(self) -> dict[str, str]:
+        """Return what is going to be spent, on whom, and what is then spent in all, by headings."""
+        card, ledger, ahead, limit = self.card, self.ledger, self.ahead, self.card.budget_limit
+        by_rule = self.asked.delta is None
+        rule = " (largest power of ten up to 1 / (10 n), n of the card)" if by_rule else ""
+        noise = "floating-point" if ledger.floating_point else "exact"
+        total, how = ahead.total, "added up"
+        if total.by_accountant:
+            how = "composed by dp_accounting"
+        mixed = mixed_in_words((e.spent.adjacency for e in ahead.earlier), ledger.adjacency)
+        lines = {
+            "Release": f"all rows of {card.title or card.name}, to {self.place}",
+            "Method": f"{self.method.name}, {noise} noise, no seed",
+            "Spends": f"epsilon {ledger.spent_epsilon():.4g} of the stated {ledger.epsilon:g}",
+            "Delta": f"{ledger.delta:g}{rule}",
+            "Protects": unit_in_words(ledger.unit, ledger.rows_per_unit),
+            "Compares": f"two tables, {neighbours_in_words(ledger.adjacency, ledger.unit)}",
+            "Public": "; ".join(public_in_words(ledger, compared_facts(card))),
+            "Before": f"{len(ahead.earlier)} release(s) of these rows in the budget book",
+            "Alike": ahead.like
+            and f"{ahead.like}. They are counted together; if all of these rows are other "
+            "people's, say --other-people",
+            "Others": ahead.other_people
+            and f"said to be other people, and not counted: {ahead.other_people}",
+            "In all": f"{total.budget}, {total.adjacency}, {how}{mixed and f'; {mixed}'}",
+            "Limit": "none on the card"
+            if limit is None
+            else f"epsilon {limit.epsilon:g}, delta {limit.delta:g}",
+            "Word": f"its ledger is its author's word: a method of your own, {self.word}"
+            if self.word is not None
+            else "",
+            "Beware": self.beware,
+        }
+        return {name: text for name, text in lines.items() if text}
+
+
+def plan_release(asked: Request, word_of: Callable[[str, str | None], AuthorsWord | None]) -> Plan:
+    """Plan a release. The rows are read, and nothing is drawn, written or entered.
+
+    Parameters
+    ----------
+    word_of
+        Says of a method and the digest of its code what audits know of the author's word.
+
+    Raises
+    ------
+    DpreproError
+        If the release is not possible or not allowed; the message says what to change.
+    """
+    card = load_card(asked.card)
+    refuse_exact_facts(card)
+    place = asked.output or Path(f"{card.name}-release")
+    refuse_existing(place)
+    if not 0 < asked.epsilon < float("inf"):
+        raise DpreproError(f"--epsilon must be a finite number above 0, given {asked.epsilon:g}")
+    if asked.delta is not None and not 0 <= asked.delta < 1:
+        raise DpreproError(f"--delta must lie from 0 to below 1, given {asked.delta:g}")
+    delta, beware = asked.delta, ""
+    if delta is None:
+        delta = planning.default_delta(card)
+    else:
+        beware = planning.check_delta(card, delta, asked.allows_large_delta)
+    given = None if asked.config is None else load_config(asked.config)
+    experiment = planning.release_config(
+        card, asked.card, asked.method, asked.epsilon, delta, given
+    )
+    floats = asked.allows_floating_point
+    method = planning.check_method(card, experiment.methods[0].method, floats)
+    largest: list[AdditiveModel] = []
+    with rehearsing(largest.append):
+        (planned,) = planning.planned_ledgers(experiment, data_dir=asked.data_dir, all_rows=True)
+    ledger = planning.require_sound(planned.ledger, planned.why_missing, floats)
+    word = word_of(method.name, ledger.code)
+    planning.refuse_refuted(method.name, word, asked.audits)
+    with shown_progress(error_console(), "reading the rows"):
+        dataset = checked_rows(asked.card, card, asked.data_dir, asked.clips)
+    entry = Entry(
+        name=new_name(), date=_today(), dataset=card.name,
+        card=place_of(card, asked.card), rows=identity_of(card, dataset, asked.data_dir),
+        method=method.name, ledger={}, limit=card.budget_limit,
+    )  # fmt: skip
+    rows = Rows(dataset, asked.other_people)
+    model = with_ledger(largest[0] if largest else planned.model, ledger)
+    take_card(model, card)
+    return Plan(
+        asked, card, place, experiment, planned.task, method, ledger, model, dataset, rows, entry,
+        look_ahead(entry, ledger, rows), beware, word,
+    )  # fmt: skip
+
+
+def _today() -> str:
+    return datetime.now(timezone.utc).date().isoformat()
+
+
+def publish(plan: Plan, audits: list[AuditRecord], page: Page, jobs: int = 1) -> Statement:
+    """Rehearse a planned release, reserve its budget, fit its model, and write its folder.
+
+    Parameters
+    ----------
+    audits
+        What is on record of the method.
+    page
+        Makes the page of the model.
+    jobs
+        Threads that share the rows; they change no result.
+
+    Raises
+    ------
+    DpreproError
+        If any of it fails; the message says what is written and whether the budget counts.
+    KeyboardInterrupt
+        With what is written, if it is interrupted.
+    """
+    asked, entry = plan.asked, plan.entry
+    publisher = partial(
+        publisher_of, plan.card, plan.method, date=entry.date, audits=audits, clips=asked.clips,
+        delta_by_rule=asked.delta is None,
+    )  # fmt: skip
+    first = publisher(**spent_with(len(plan.ahead.earlier), plan.ahead.total))
+    folder = StagingFolder(plan.place, page)
+
+    def save(model: AdditiveModel) -> None:
+        save_fitted(model, plan.experiment.name, plan.task, folder.folder / MODEL, all_rows=True)
+
+    def keep(model: AdditiveModel) -> None:
+        try:
+            if not set(files_of(plan.card, asked.data_dir)) <= set(entry.rows):
+                raise DpreproError("the files of the rows changed during the release")
+            folder.make_way()
+            save(model)
+        except DpreproError as error:
+            raise DpreproError(f"{error}. Nothing is written; {COUNTS}") from error
+        folder.is_kept = True
+
+    def fit() -> AdditiveModel:
+        return fit_model(
+            plan.experiment, plan.task, asked.data_dir, all_rows=True, dataset=plan.dataset
+        )
+
+    try:
+        with folder:
+            rehearse(folder, lambda: save(plan.largest), first, exports=not asked.allows_no_export)
+            what = f"fitting {entry.method} to all rows"
+            with granted(jobs), shown_progress(error_console(), what):
+                _, total = fit_reserved(entry, plan.ledger, fit, keep, plan.rows)
+            statement = folder.state(publisher(**of_the_book(entry, total)))
+            folder.publish()
+            settle(
+                entry.name,
+                "released",
+                folder=str(plan.place.resolve()),
+                model_sha256=statement.model.sha256,
+            )
+            return statement
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_written(folder)) from None
+    except DpreproError as error:
+        if folder.is_published or folder.is_kept:
+            raise DpreproError(f"{error}. {_written(folder)}") from error
+        raise
+
+
+def _written(folder: StagingFolder) -> str:
+    if folder.is_published:
+        return f"{folder.place} is written; the book counts it, and may list it as not finished"
+    if folder.is_kept:
+        return (
+            f"{folder.place} is not written, and its budget counts as spent; the model lies in "
+            f"{folder.folder}"
+        )
+    return "nothing is written"
+
+
+def fit_reserved(
+    entry: Entry,
+    planned: Ledger,
+    fit: Callable[[], AdditiveModel],
+    keep: Callable[[AdditiveModel], None],
+    rows: Rows | None = None,
+) -> tuple[AdditiveModel, Total]:
+    """Return the model of `fit`, whose ledger is in the budget book before it draws noise.
+
+    A model that spends what was planned is given to `keep`, which writes it to the disk, before
+    the book is used again.
+
+    Beside it is what all releases of its rows then have spent, this one as planned. A fit that
+    fails before its first noise is cancelled in the book. Any other counts, also one that is
+    interrupted or killed.
+
+    Raises
+    ------
+    DpreproError
+        If the budget does not allow it, or if the fit spends more than was planned.
+    """
+    total = reserve(entry, planned, rows)
+    with watching_noise() as may_have_drawn:
+        try:
+            model = fit()
+        except BaseException:
+            # Who else draws, and when, nobody sees.
+            if not (may_have_drawn() or (planned.code and planned.floating_point)):
+                settle(entry.name, "cancelled")
+            raise
+    ledger = ledger_of(model)
+    if ledger is None:
+        raise DpreproError(f"the fit left no ledger, so nothing is written; {COUNTS}")
+    spent, most = ledger.spent_epsilon(), planned.spent_epsilon()
+    unplanned = ledger.code and set(ledger.floating_point) - set(planned.floating_point)
+    as_planned = ledger.holds and spent <= most + slack(most) and not unplanned
+    if as_planned:
+        keep(model)
+    settle(entry.name, "reserved", ledger=ledger_to_json(ledger))
+    if not as_planned:
+        raise DpreproError(
+            f"the fit spends epsilon {spent:.6g}, and {most:.6g} was planned, or its ledger does "
+            f"not hold, or lists noise that was not planned: nothing is written; {COUNTS}"
+        )
+    return model, total
+
+
+def publisher_of(card: Card, method: Method, **said: Any) -> Publisher:
+    """Return what a statement says beside the model; `said` are its fields that are not here."""
+    git = git_state() or {}
+    limit = card.budget_limit
+    return Publisher(
+        dataset=card.name, title=card.title, licence=card.licence,
+        domain_note=" ".join(card.domain_note.split()), method=method.name,
+        method_version=method.version, reference=method.reference, dprepro=__version__,
+        commit=git.get("commit"), is_modified=git.get("dirty"),
+        accountant_version=metadata.version("dp-accounting"), compared=compared_facts(card),
+        limit=None if limit is None else Limit(epsilon=limit.epsilon, delta=limit.delta), **said,
+    )  # fmt: skip
+
+
+def of_the_book(entry: Entry, total: Total) -> dict[str, object]:
+    """Return the fields of `Publisher` that the budget book has.
+
+    Parameters
+    ----------
+    entry
+        The release, which was entered. Releases that were entered later do not count.
+    total
+        What it and all earlier ones spend together.
+
+    Raises
+    ------
+    DpreproError
+        If the book cannot be used, or does not have the release.
+    """
+    book = read_book()
+    entered = [e for e in book.entries if e.name == entry.name and e.counts]
+    if not entered:
+        raise DpreproError("the budget book does not have this release any more")
+    (entry,) = entered
+    known = [e.name for e in book.of(entry.card, entry.rows, entry.like) if e.counts]
+    return spent_with(known.index(entry.name), total, len(entry.other_people))
+
+
+def spent_with(earlier: int, total: Total, other_people: int = 0) -> dict[str, object]:
+    """Return the fields of `Publisher` for so many earlier releases, and what all spend.
+
+    `other_people` is the number of releases of alike rows that are said to be of other people.
+    """
+    epsilon, delta = total.budget
+    together = Together(
+        epsilon=round_up(epsilon), delta=delta, unit=total.unit, relation=total.adjacency.value
+    )
+    return {"earlier_releases": earlier, "other_people": other_people, "together": together}
