@@ -77,7 +77,6 @@ from sklearn import metrics
 from dprepro.data.dataset import load
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.dp_ebm_plus import (
-    accumulated_steps,
     algorithm,
     booster,
     curator,
@@ -145,9 +144,7 @@ def line(words: list[str]) -> None:
     print("| " + " | ".join(words) + " |", flush=True)
 
 
-def shortened(
-    learner: low_signal.CoarseBooster, share: float, path: accumulated_steps.Path
-) -> float:
+def shortened(learner: low_signal.CoarseBooster, share: float, path: low_signal.Path) -> float:
     if not learner.loss.at_once:
         return gain(learner, share, path)
     noise = learner.loss.coarse_noise * learner.bound / low_signal.LARGEST_RESIDUAL
@@ -206,7 +203,7 @@ NAMED: dict[str, Callable[[], list[Any]]] = {
     "uncentred": uncentred,
     "alike": lambda: [replaced(losses.LogisticLoss, "rare", 0.0)],
     "whole paths": lambda: [
-        replaced(accumulated_steps.Path, "trust", lambda _: 1.0),
+        replaced(low_signal.Path, "trust", lambda _: 1.0),
         *of_both("coarse_noise", 0.8),
     ],
     "flat bound": lambda: [replaced(low_signal, "LEAST", booster.LARGEST_RESIDUAL)],

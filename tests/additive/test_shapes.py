@@ -9,7 +9,7 @@ import pytest
 from dprepro.additive.shapes import noise_variance, shapes_of
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.methods.dp_ebm import curator
-from dprepro.methods.dp_ebm.cuts import random_cuts
+from dprepro.methods.dp_ebm.binning import random_cuts
 from dprepro.methods.dp_ebm.ebm import EBMClassifier
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm.kernel import boost

@@ -51,6 +51,10 @@ ELSEWHERE = {
     "__init__.py": {"importlib.import_module(_MODULES[name])": "the public names, on first use"},
     "additive/export/predictor.py": {"x": "a number of NumPy's, which this file does not import"},
     "audit/subjects.py": {"module": "a module of cases need not have both kinds"},
+    "additive/export/interpret.py": {"model": "a model of interpret-core"},
+    "cli/__init__.py": {"importlib.import_module(f'{__name__}.{module}')": "commands by name"},
+    "judge/check.py": {"cell": "fields of a verdict, by name"},
+    "report/page/content.py": {"row": "fields of a row, by name"},
     "data/fingerprint.py": {
         "card": "fields of a card, by name",
         "source": "fields of a source, by name",
@@ -69,7 +73,7 @@ ELSEWHERE = {
     },
     "experiment/executors.py": {"signal": "Windows has no pthread_sigmask"},
     "experiment/local.py": {"signal": "Windows has no pthread_sigmask"},
-    "experiment/safe_path.py": {"module": "a function by name", "start": "of a function"},
+    "experiment/environment.py": {"module": "a function by name", "start": "of a function"},
     "methods/entry.py": {"importlib.import_module(module)": "the class of an estimator, by name"},
     "methods/plugins.py": {
         "module": "a user's file need not have METHODS",

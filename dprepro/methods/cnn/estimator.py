@@ -27,8 +27,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from dprepro.data.domain import Domain
+from dprepro.estimators.base import SampledEstimator
 from dprepro.estimators.inputs import DOMAIN, Parametrised, checked, fitting, plain
-from dprepro.estimators.sampled import SampledEstimator
 from dprepro.estimators.targets import classes_among
 from dprepro.methods.cnn import ADJACENCY
 from dprepro.methods.cnn.curator import (

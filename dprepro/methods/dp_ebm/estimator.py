@@ -30,9 +30,8 @@ from dprepro.estimators.inputs import (
     resolve_domain_of,
 )
 from dprepro.methods.dp_ebm import ADJACENCY
-from dprepro.methods.dp_ebm.binning import cell_edges, merge_cells
+from dprepro.methods.dp_ebm.binning import cell_edges, merge_cells, random_cuts
 from dprepro.methods.dp_ebm.curator import NUMBER_OF_ROWS, DPEBMCurator
-from dprepro.methods.dp_ebm.cuts import random_cuts
 from dprepro.methods.dp_ebm.losses import LogisticLoss, Loss, SquaredLoss
 from dprepro.methods.dp_ebm.queries import CellCounts, FitSettings, LeafSums, MergeCells, Steps
 from dprepro.privacy.composition import TWO_PHASE_COMPOSITIONS, calibrate_two_phases

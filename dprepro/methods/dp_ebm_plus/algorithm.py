@@ -39,12 +39,12 @@ import numpy as np
 
 from dprepro.additive.bins import FeatureBins
 from dprepro.data.domain import Domain
-from dprepro.methods.dp_ebm_plus.booster import Booster
+from dprepro.methods.dp_ebm_plus.booster import Booster, residual_sizes
 from dprepro.methods.dp_ebm_plus.curator import PlusCurator
 from dprepro.methods.dp_ebm_plus.function import Answer, Function
 from dprepro.methods.dp_ebm_plus.grid import agreeing_counts, merge_fine, sum_deviations
 from dprepro.methods.dp_ebm_plus.kernel import to_units
-from dprepro.methods.dp_ebm_plus.loss import Loss
+from dprepro.methods.dp_ebm_plus.losses import Loss
 from dprepro.methods.dp_ebm_plus.low_signal import (
     COARSE_SHARE,
     CoarseBooster,
@@ -64,7 +64,6 @@ from dprepro.methods.dp_ebm_plus.queries import (
     Start,
     Totals,
 )
-from dprepro.methods.dp_ebm_plus.residual_quantiles import residual_sizes
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import gdp_part
 from dprepro.privacy.query import Release

@@ -1,6 +1,6 @@
-"""What the booster makes of releases: where to clip, what to ask how precisely, where functions go.
+"""What the booster makes of answers: where to clip, what to ask how precisely, where functions go.
 
-All of it is post-processing: the booster holds released values and never sees a row. The order in
+All of it is post-processing: the booster holds answers and never sees a row. The order in
 which things are asked and learned is in `dprepro.methods.dp_ebm_plus.algorithm`.
 
 Every epoch's answer, plus what a function itself explains, estimates what the other functions leave
@@ -8,9 +8,8 @@ of the targets in each bin. Once these have settled, all epochs estimate the sam
 follows from the average over the epochs by `smooth`, which shrinks away what may be noise. No step
 size has to suit epsilon or the number of rows.
 
-How an epoch's mu^2 is divided among its queries.
-
-Strays: rows of two labels that lie anywhere within the public bounds, far from most others.
+The counts of |residual| that begin each epoch of a regression say how the residuals of new rows are
+distributed, too (`residual_sizes`): that costs no budget.
 """
 
 from __future__ import annotations
@@ -21,17 +20,21 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, ndtri
 
-from dprepro.methods.dp_ebm_plus.clipping import best_bound, likely_sizes
-from dprepro.methods.dp_ebm_plus.expected_response import lookup
-from dprepro.methods.dp_ebm_plus.function import Answer, Function, Pace
+from dprepro.additive.model import LEVELS
+from dprepro.methods.dp_ebm_plus.clipping import (
+    ENDS,
+    best_bound,
+    likely_shares,
+    likely_sizes,
+    mean_counts,
+)
+from dprepro.methods.dp_ebm_plus.function import Answer, Function, Pace, deviations
 from dprepro.methods.dp_ebm_plus.kernel import rounded
-from dprepro.methods.dp_ebm_plus.loss import Loss
-from dprepro.methods.dp_ebm_plus.losses import weighted_mean
-from dprepro.methods.dp_ebm_plus.posterior_sd import deviations
+from dprepro.methods.dp_ebm_plus.losses import Loss, weighted_mean
 from dprepro.methods.dp_ebm_plus.queries import Code, CodedResiduals, Residuals
-from dprepro.methods.dp_ebm_plus.smoothing import Priors, priors, smooth
+from dprepro.methods.dp_ebm_plus.smoothing import Priors, lookup, priors, smooth
 from dprepro.methods.dp_ebm_plus.strategy import code, decaying, typical_norm
 from dprepro.privacy.query import Release
 
@@ -40,6 +43,29 @@ INTERCEPT_WEIGHT = 0.5
 
 EVEN_SHARE = 0.25
 """Part of the features' mu^2 that is divided evenly. The rest goes by the size of the functions."""
+
+_ASTRAY = 0.1
+"""Strays of the rarer label, as a share of all rows with that label."""
+
+_CLEAR = 2600.0
+"""Deviations of the noise in a feature's sums, over all epochs, from which on noise is small."""
+
+_SCALES = np.array([1 / 81, 1 / 27, 1 / 9, 1 / 3, 1.0, 3.0, 9.0])
+"""Sizes that a function may have a priori, in the unit of `Loss.scales`."""
+
+LARGEST_RESIDUAL = 0.8
+"""Log loss: where residuals are clipped. The few rows with a larger one say less of all than the
+noise that a larger bound would cost."""
+
+_CAUTION = 0.5
+"""Counts are raised by this many standard deviations of their noise before a step divides by them.
+Later steps make up for one that is too small; one that is too large may do lasting harm."""
+
+_LEAST_SAMPLING = 1e-6
+"""Least variance of a sum from sampling, in that from noise, so that both can be told apart."""
+
+_LEAST = 1e-9
+"""Least share of new rows that no interval is to hold."""
 
 
 class Shares(NamedTuple):
@@ -73,10 +99,6 @@ def divided(share: float, functions: Sequence[Function]) -> list[float]:
     return list(share * (even + (1 - EVEN_SHARE) * sizes / sizes.sum()))
 
 
-_ASTRAY = 0.1
-"""Strays of the rarer label, as a share of all rows with that label."""
-
-
 def odds_of_strays(function: Function, rows: float, intercept: float) -> np.ndarray:
     """Return a second guess of the function, float64 (B,): some of its rows are strays.
 
@@ -97,24 +119,6 @@ def odds_of_strays(function: Function, rows: float, intercept: float) -> np.ndar
     rates = (function.counts * p + astray / 2) / (function.counts + astray)
     odds = np.log(rates / (1 - rates))
     return np.asarray(odds - weighted_mean(odds, function.counts))
-
-
-_CLEAR = 2600.0
-"""Deviations of the noise in a feature's sums, over all epochs, from which on noise is small."""
-
-_SCALES = np.array([1 / 81, 1 / 27, 1 / 9, 1 / 3, 1.0, 3.0, 9.0])
-"""Sizes that a function may have a priori, in the unit of `Loss.scales`."""
-
-LARGEST_RESIDUAL = 0.8
-"""Log loss: where residuals are clipped. The few rows with a larger one say less of all than the
-noise that a larger bound would cost."""
-
-_CAUTION = 0.5
-"""Counts are raised by this many standard deviations of their noise before a step divides by them.
-Later steps make up for one that is too small; one that is too large may do lasting harm."""
-
-_LEAST_SAMPLING = 1e-6
-"""Least variance of a sum from sampling, in that from noise, so that both can be told apart."""
 
 
 @dataclass
@@ -430,3 +434,57 @@ class Booster:
             strays = odds_of_strays(function, self.rows, float(self.intercept.values[0]))
             centres = np.stack([centres[0], strays])
         return priors(scales, centres, ordered=function.ordered)
+
+
+def residual_sizes(booster: Booster) -> np.ndarray | None:
+    """Return |target - prediction| that the shares `LEVELS` of new rows do not exceed, (L,).
+
+    In units of the target's range. None for labels, and if there was one epoch alone: its counts
+    are from before any function moved. The counts are of the rows that were fitted to, whose
+    residuals are smaller than those of new rows by what the functions learned of their sampling
+    noise: see `_optimism`.
+
+    Parameters
+    ----------
+    booster
+        After the last epoch.
+    """
+    if len(booster.magnitudes) < 2:
+        return None
+    # Residuals become smaller from epoch to epoch, and ever less so; before the first, no function
+    # has moved.
+    counts, noise = mean_counts(booster.magnitudes, np.arange(float(len(booster.magnitudes))))
+    # Where rows are few, predictions hardly ever reach an end of the range.
+    exact = not booster.has_few_rows
+    shares = likely_shares(counts, noise, booster.rows, booster.rows_noise, exact=exact)
+    wider = math.sqrt(1 + 2 * _optimism(booster))
+    return wider * quantiles(shares, LEVELS)
+
+
+def quantiles(shares: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """Return the sizes that the shares `levels` of rows do not exceed, float64 (L,), rising.
+
+    Between two edges the size is a linear function of the standard normal quantile of
+    (1 + level) / 2, which is exact for normal residuals.
+
+    Parameters
+    ----------
+    shares : float64 (20,)
+        Of the cells of `EDGES`, at least 0, adding up to 1.
+    levels : float64 (L,)
+        Between 0 and 1.
+    """
+    within = np.clip(1 - np.cumsum(shares)[:-1], 0.0, 1.0)
+    known = np.concatenate([[0.0], within[::-1], [1.0]])
+    scores = ndtri((1 + np.minimum(known, 1 - _LEAST)) / 2)  # infinite at 1
+    return np.asarray(np.interp(ndtri((1 + levels) / 2), scores, ENDS))
+
+
+def _optimism(booster: Booster) -> float:
+    """Return the degrees of freedom of the functions over the number of rows.
+
+    A new row's squared residual is larger than a fitted one's by the factor 1 + 2 d / n on average
+    (Efron 2004, "The Estimation of Prediction Error", eq. 2.8). d adds up, over the rows, by how
+    much a row's prediction rises with its own target.
+    """
+    return sum(booster.freedom(f) for f in booster.functions if f.has_answers)

@@ -23,8 +23,7 @@ from dprepro.methods.dp_ebm_plus.kernel import (
     move_scores,
     residual_sums,
 )
-from dprepro.methods.dp_ebm_plus.loss import Loss
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED, Loss
 from dprepro.methods.dp_ebm_plus.queries import (
     COUNT_WEIGHT,
     FACTORS,

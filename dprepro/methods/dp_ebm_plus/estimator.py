@@ -35,8 +35,7 @@ from dprepro.methods.dp_ebm_plus.algorithm import learn
 from dprepro.methods.dp_ebm_plus.curator import PlusCurator
 from dprepro.methods.dp_ebm_plus.function import Function
 from dprepro.methods.dp_ebm_plus.grid import possible_cuts
-from dprepro.methods.dp_ebm_plus.loss import Loss
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED, Loss
 from dprepro.methods.dp_ebm_plus.pairs import (
     LEAST_EPOCHS,
     PairFunction,

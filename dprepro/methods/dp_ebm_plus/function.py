@@ -1,7 +1,5 @@
 """A function while it is learned: what was released of it, and the averages of all answers.
 
-How far functions go that move at once: post-processing of answers.
-
 Each of K functions that move at once may make up for the same rows. Then all of them together go up
 to K times too far, and the next epoch's functions further still. Sums of residuals say how far they
 went: the sum over rows of a row's residual times the change of its score is the slope of the log
@@ -24,6 +22,16 @@ from dprepro.methods.dp_ebm_plus.losses import weighted_mean
 from dprepro.methods.dp_ebm_plus.queries import INTERCEPT
 from dprepro.methods.dp_ebm_plus.smoothing import NO_NOISE
 from dprepro.methods.dp_ebm_plus.strategy import Decay
+
+_FASTEST, _SLOWEST = 1.5, 0.3
+"""By what the pace may rise or fall from one epoch to the next."""
+
+_LEAST = 0.5
+"""The pace is at least this over K: K equal functions do not go too far then."""
+
+_DOUBT, _MOST = 0.75, 0.8
+"""So many standard deviations of its noise may a bin's count be too large: with a whole one, bands
+were up to a half too wide in root mean square. And the largest relative error that is believed."""
 
 
 class Answer(NamedTuple):
@@ -64,7 +72,7 @@ class Function:
         posteriori. The mean over the rows is zero, except for the intercept.
     band : float64 (B,)
         The standard deviation that bands show, set at the end: see
-        `dprepro.methods.dp_ebm_plus.posterior_sd`.
+        `dprepro.methods.dp_ebm_plus.function`.
     decay
         If neighbouring bins share the numbers that are asked for, how; see `Decay`.
     """
@@ -166,13 +174,6 @@ class Function:
         return self._spread
 
 
-_FASTEST, _SLOWEST = 1.5, 0.3
-"""By what the pace may rise or fall from one epoch to the next."""
-
-_LEAST = 0.5
-"""The pace is at least this over K: K equal functions do not go too far then."""
-
-
 class Pace:
     """The part of the way to their inferred values that functions go in an epoch, at most 1.
 
@@ -212,3 +213,33 @@ class Pace:
 def _slope(changes: list[np.ndarray], answers: list[Answer]) -> float:
     # No matrix product: its last digit is not the same on every machine.
     return float(sum((c * a.sums).sum() for c, a in zip(changes, answers, strict=True)))
+
+
+def deviations(function: Function, mean_square: float) -> np.ndarray:
+    r"""Return the posterior standard deviation of a regression's function, float64 (B,).
+
+    `Function.deviations` takes a bin's released count n' for its number n of rows. What a bin's
+    answers add up to is t = n (mu - a) + n' a, mu being the mean target of its rows and a what the
+    function was, on average, when it was asked. So t / n' = a + (n / n') (mu - a): where n' is
+    larger than n, the value stays too close to a. With e = (n' - n) / n',
+
+        mu - t / n' = e / (1 - e) (t / n' - a),
+
+    whose mean square is that of e / (1 - e) times (f - a)^2 + s^2, for a posterior mean f and
+    variance s^2 of t / n'. For e `_DOUBT` standard deviations of the noise in n', over n', are
+    taken, at most `_MOST`. A value follows from the bin's neighbours, too, whose errors are
+    independent, so the mean square counts in part: s over the deviation of the bin's own t / n'.
+
+    Parameters
+    ----------
+    function
+        After the last epoch.
+    mean_square
+        Of residuals.
+    """
+    (_, asked_at), noise = function.averages()
+    own = (function.counts * mean_square + noise) / function.counts**2
+    part = np.minimum(function.deviations / np.sqrt(own), 1.0)
+    error = np.minimum(_DOUBT * function.uncertainty / function.counts, _MOST)
+    square = (function.values - asked_at) ** 2 + function.deviations**2
+    return np.sqrt(function.deviations**2 + part * (error / (1 - error)) ** 2 * square)

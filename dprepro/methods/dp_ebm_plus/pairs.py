@@ -42,9 +42,8 @@ from dprepro.methods.dp_ebm_plus.algorithm import epoch, prepare, results
 from dprepro.methods.dp_ebm_plus.booster import _SCALES, Booster, query_shares
 from dprepro.methods.dp_ebm_plus.clipping import best_bound, likely_sizes
 from dprepro.methods.dp_ebm_plus.curator import PlusCurator
-from dprepro.methods.dp_ebm_plus.expected_response import lookup
 from dprepro.methods.dp_ebm_plus.function import Answer, Function
-from dprepro.methods.dp_ebm_plus.loss import Loss
+from dprepro.methods.dp_ebm_plus.losses import Loss
 from dprepro.methods.dp_ebm_plus.queries import (
     COUNT_WEIGHT,
     CodedResiduals,
@@ -53,7 +52,7 @@ from dprepro.methods.dp_ebm_plus.queries import (
     Residuals,
     pair_norm,
 )
-from dprepro.methods.dp_ebm_plus.smoothing import band_of_inverse, factor, solve
+from dprepro.methods.dp_ebm_plus.smoothing import band_of_inverse, factor, lookup, solve
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.query import Release
 from dprepro.runtime.kernels import kernel

@@ -9,7 +9,7 @@ import numpy as np
 
 from dprepro.additive.bins import Pair
 from dprepro.methods.dp_ebm_plus.kernel import UNIT
-from dprepro.methods.dp_ebm_plus.loss import Loss
+from dprepro.methods.dp_ebm_plus.losses import Loss
 from dprepro.privacy.query import Instruction, Query, SensitivityError
 from dprepro.privacy.sensitivity import Sensitivity
 

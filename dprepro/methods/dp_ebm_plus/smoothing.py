@@ -3,13 +3,12 @@
 Bin b has n_b rows, whose targets add up to about n_b g(f_b) + N(0, v_b), and noise that neighbours
 may share. Some dozens of priors are tried: independent values, walks from bin to bin, and smooth
 curves, of several sizes each. Each gives a posterior of f; `smooth` averages these, weighted by how
-well the prior explains the sums. All of it is post-processing of releases.
+well the prior explains the sums. g is the identity for targets, and for labels the expected rate
+of positive ones in a bin whose rows differ (`expected_rates`). All of it is post-processing.
 
-Positive definite matrices with some bands on either side of the diagonal.
-
-A matrix A of n rows is float64 (n, w + 1), for w bands on either side: row i holds the entries
-(i, i - w) to (i, i). Those left of the first column are not read. A matrix that is not positive
-definite gives NaN.
+A banded, positive definite matrix A of n rows is float64 (n, w + 1), for w bands on either side:
+row i holds the entries (i, i - w) to (i, i). Those left of the first column are not read. A matrix
+that is not positive definite gives NaN.
 """
 
 from __future__ import annotations
@@ -20,8 +19,47 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dprepro.methods.dp_ebm_plus.expected_response import evaluate
 from dprepro.runtime.kernels import kernel
+
+INDEPENDENT, WALK, JUMPS, CURVE = 0, 1, 2, 3
+"""Kinds of priors: independent values; a walk of normal steps from bin to bin; a walk of Cauchy
+steps, most of them small and few large; a curve, whose steps change little from bin to bin."""
+
+_ALL_KINDS, _UNORDERED = np.array([JUMPS, WALK, INDEPENDENT, CURVE]), np.array([INDEPENDENT])
+
+_PULL = 0.3
+"""A walk of scale s around the centre m has the log density, up to a constant,
+-((B - 1) sum_b (f_b - f_(b-1))^2 + `_PULL` sum_b (f_b - m_b)^2) / (2 s^2)."""
+
+_BEND = 0.05
+"""A curve has `_BEND` (B - 1)^3 sum_b (f_b - 2 f_(b-1) + f_(b-2))^2 in place of the first sum. With
+30 bins a line is then about twice as large a priori as the largest bend."""
+
+_ITERATIONS, _HALVINGS = 12, 6
+"""At most so many Newton steps for a mode, and so many halvings of each."""
+
+NO_NOISE = np.empty((2, 0))
+"""No `noise`, see `smooth`: all of it is in the variances."""
+
+_SETTLED = 1e-3
+"""The search for a mode ends where a step raises the log posterior by less: noise changes it by far
+more."""
+
+_REACH, _STEP = 24.0, 0.2
+
+_GRID = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
+"""Log odds f at which `expected_rates` tabulates g and g'."""
+
+LINEAR = np.empty((2, 0))
+"""The table of g(f) = f, g'(f) = 1: regression needs none."""
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
+
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+"""Gauss-Hermite quadrature: E h(Z) is about sum_j `_WEIGHTS`_j h(`_NODES`_j) for Z ~ N(0, 1)."""
+
+_TOLERANCE, _BISECTIONS = 1.5, 30
+"""How many times the released odds those of the rarer label may be; halvings of a deviation."""
 
 
 @kernel("(float64[:, ::1])", error_model="numpy")
@@ -78,31 +116,6 @@ def band_of_inverse(factors):  # type: ignore[no-untyped-def]
                 total -= factors[k, i - k + width] * inverse[low, high - low]
             inverse[i, j - i] = total / factors[i, width]
     return inverse
-
-
-INDEPENDENT, WALK, JUMPS, CURVE = 0, 1, 2, 3
-"""Kinds of priors: independent values; a walk of normal steps from bin to bin; a walk of Cauchy
-steps, most of them small and few large; a curve, whose steps change little from bin to bin."""
-
-_ALL_KINDS, _UNORDERED = np.array([JUMPS, WALK, INDEPENDENT, CURVE]), np.array([INDEPENDENT])
-
-_PULL = 0.3
-"""A walk of scale s around the centre m has the log density, up to a constant,
--((B - 1) sum_b (f_b - f_(b-1))^2 + `_PULL` sum_b (f_b - m_b)^2) / (2 s^2)."""
-
-_BEND = 0.05
-"""A curve has `_BEND` (B - 1)^3 sum_b (f_b - 2 f_(b-1) + f_(b-2))^2 in place of the first sum. With
-30 bins a line is then about twice as large a priori as the largest bend."""
-
-_ITERATIONS, _HALVINGS = 12, 6
-"""At most so many Newton steps for a mode, and so many halvings of each."""
-
-NO_NOISE = np.empty((2, 0))
-"""No `noise`, see `smooth`: all of it is in the variances."""
-
-_SETTLED = 1e-3
-"""The search for a mode ends where a step raises the log posterior by less: noise changes it by far
-more."""
 
 
 @dataclass(frozen=True)
@@ -424,3 +437,87 @@ def _misfit(t, v, noise, expected, x, squared_scale, kind):  # type: ignore[no-u
         elif b > 1 and kind == CURVE:
             total += tie * (x[i] - 2 * x[i - stride] + x[i - 2 * stride]) ** 2
     return 0.5 * total
+
+
+@kernel("(float64, float64)", error_model="numpy")
+def _tabulate(intercept, deviation):  # type: ignore[no-untyped-def]
+    table = np.zeros((2, _GRID.size))
+    for i in range(_GRID.size):
+        for j in range(_NODES.size):
+            p = 1 / (1 + math.exp(-(intercept + _GRID[i] + deviation * _NODES[j])))
+            table[0, i] += _WEIGHTS[j] * p
+            table[1, i] += _WEIGHTS[j] * p * (1 - p)
+    return table
+
+
+@kernel("(float64, float64)", error_model="numpy")
+def expected_rate(intercept, deviation):  # type: ignore[no-untyped-def]
+    """Return E sigmoid(intercept + Z), Z ~ N(0, deviation^2)."""
+    rate = 0.0
+    for j in range(_NODES.size):
+        rate += _WEIGHTS[j] / (1 + math.exp(-(intercept + deviation * _NODES[j])))
+    return rate
+
+
+@kernel("(float64, float64, float64)", error_model="numpy")
+def believable(intercept, deviation, start):  # type: ignore[no-untyped-def]
+    """Return the standard deviation that scores may have around the intercept.
+
+    The wider normal scores lie, the closer to one half is the share of positive labels that they
+    lead to, E sigmoid(intercept + Z), Z ~ N(0, deviation^2). If its odds exceed those that there
+    are, exp(`start`), more than `_TOLERANCE` times, scores are not as wide as functions of
+    independent features would make them, or not normal: the deviation is as small then as it must
+    be, and 0 if the intercept alone has larger odds than that. Above an intercept of 0 the same
+    holds for negative labels.
+    """
+    side = 1.0 if intercept > 0 else -1.0
+    rate = 1 / (1 + math.exp(side * math.log(_TOLERANCE) - start))
+    least, most = 0.0, deviation
+    if side * (expected_rate(intercept, most) - rate) >= 0:
+        return most
+    for _ in range(_BISECTIONS):
+        middle = (least + most) / 2
+        if side * (expected_rate(intercept, middle) - rate) >= 0:
+            least = middle
+        else:
+            most = middle
+    return least
+
+
+def expected_rates(intercept: float, deviation: float) -> np.ndarray:
+    """Tabulate g(f) = E sigmoid(intercept + f + Z), Z ~ N(0, deviation^2), and g', float64 (2, G).
+
+    g(f) is the share of positive labels in a bin of value f, if the sum of the other functions is
+    normal over the bin's rows, with the variance that it has over all rows: so it is about where
+    features are independent.
+    """
+    return np.asarray(_tabulate(intercept, deviation))
+
+
+def lookup(table: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return g and g' at `values`, float64 (2, B), by interpolation in a table of `_GRID`."""
+    found = np.empty((2, values.size))
+    evaluate(values, np.zeros(values.size), np.ones(values.size), table, found[0], found[1])
+    return found
+
+
+@kernel(
+    "(float64[::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[::1])",
+    error_model="numpy",
+)
+def evaluate(x, centre, counts, table, expected, slope):  # type: ignore[no-untyped-def]
+    """Fill in n g(f), `expected`, and n g'(f), `slope`; n is `counts`, and f = `centre` + offset.
+
+    `x` holds the offsets, one in each stride of places.
+    """
+    last, stride = table.shape[1] - 1, x.size // centre.size
+    for b in range(centre.size):
+        value = x[b * stride] + centre[b]
+        if last < 0:
+            expected[b], slope[b] = counts[b] * value, counts[b]
+            continue
+        place = min(max((value + _REACH) / _STEP, 0.0), last - 1e-9)
+        i = int(place)
+        rest = place - i
+        expected[b] = counts[b] * (table[0, i] + rest * (table[0, i + 1] - table[0, i]))
+        slope[b] = counts[b] * max(table[1, i] + rest * (table[1, i + 1] - table[1, i]), 1e-12)

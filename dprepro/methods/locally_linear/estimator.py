@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dprepro.data.domain import Domain
+from dprepro.estimators.base import SampledEstimator
 from dprepro.estimators.inputs import DOMAIN, SEED, Parametrised, checked, fitting, plain
-from dprepro.estimators.sampled import SampledEstimator
 from dprepro.methods.locally_linear import ADJACENCY
 from dprepro.methods.locally_linear.curator import (
     SHUFFLED,

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from dprepro.methods.dp_ebm import algorithm2, kernel, losses
-from dprepro.methods.dp_ebm.cuts import random_cuts
+from dprepro.methods.dp_ebm.binning import random_cuts
 from dprepro.methods.dp_ebm.losses import BLOCK_ROWS, LARGEST, Loss
 from dprepro.privacy.sampling import Bits, ExactSampler
 from dprepro.runtime.threads import ALONE, Threads

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dprepro.methods.dp_ebm.cuts import random_cuts
+from dprepro.methods.dp_ebm.binning import random_cuts
 from dprepro.methods.dp_ebm.kernel import NEVER
 
 
@@ -51,5 +51,5 @@ def test_an_empty_first_bin_needs_a_cut_that_stands_for_none():
 def test_cuts_are_drawn_in_blocks_with_the_same_bits(monkeypatch):
     n_bins = np.array([1, 2, 7, 200, 256])
     at_once = random_cuts(np.random.default_rng(3), n_bins, 500, 4)
-    monkeypatch.setattr("dprepro.methods.dp_ebm.cuts._DRAWN", 7)
+    monkeypatch.setattr("dprepro.methods.dp_ebm.binning._DRAWN", 7)
     np.testing.assert_array_equal(random_cuts(np.random.default_rng(3), n_bins, 500, 4), at_once)

@@ -9,8 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.estimators.inputs import PrivacyWarning
-from dprepro.methods.dp_ebm.binning import histogram
-from dprepro.methods.dp_ebm.cuts import random_cuts
+from dprepro.methods.dp_ebm.binning import histogram, random_cuts
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm.losses import LARGEST, SCORE_BITS, LogisticLoss
 from dprepro.privacy import curator_base

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from dprepro.additive.bins import MISSING, OTHER
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.methods.dp_ebm import curator
-from dprepro.methods.dp_ebm.binning import histogram, merge_cells
-from dprepro.methods.dp_ebm.cuts import random_cuts
+from dprepro.methods.dp_ebm.binning import histogram, merge_cells, random_cuts
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm.kernel import boost
 from dprepro.methods.dp_ebm.losses import LogisticLoss

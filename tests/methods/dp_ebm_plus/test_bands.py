@@ -9,13 +9,11 @@ import pytest
 from dprepro.additive.describe import had_few_rows
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus import booster as booster_module
-from dprepro.methods.dp_ebm_plus import low_signal, posterior_sd
-from dprepro.methods.dp_ebm_plus.accumulated_steps import likely_error
+from dprepro.methods.dp_ebm_plus import low_signal
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.function import Answer
+from dprepro.methods.dp_ebm_plus.function import Answer, deviations
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.methods.dp_ebm_plus.low_signal import CoarseBooster, likely_counts
-from dprepro.methods.dp_ebm_plus.posterior_sd import deviations
+from dprepro.methods.dp_ebm_plus.low_signal import CoarseBooster, likely_counts, likely_error
 from dprepro.methods.dp_ebm_plus.strategy import decaying
 from tests.methods.dp_ebm_plus.stub import BINS, booster, learn
 
@@ -130,7 +128,7 @@ def test_bands_hold_the_truth_where_counts_are_noisy(monkeypatch):
 @pytest.mark.parametrize("largest", [0.5, 0.9])
 def test_no_relative_error_beyond_the_largest_is_believed(monkeypatch, largest):
     function, square = learned([140.0, 400.0, 400.0], [1e6, 0.0, 0.0])
-    monkeypatch.setattr(posterior_sd, "_MOST", largest)
+    monkeypatch.setattr("dprepro.methods.dp_ebm_plus.function._MOST", largest)
     gaps = (function.values - function.averages()[0][1]) ** 2 + function.deviations**2
     more = deviations(function, square)[0] ** 2 - function.deviations[0] ** 2
     own = square / 140 + function.averages()[1] / 140**2

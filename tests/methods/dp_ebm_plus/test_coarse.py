@@ -9,13 +9,13 @@ import pytest
 from dprepro.additive.describe import had_few_rows
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus import algorithm
-from dprepro.methods.dp_ebm_plus.accumulated_steps import Path
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.function import Answer, Function
 from dprepro.methods.dp_ebm_plus.grid import grid_edges
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.low_signal import (
     CoarseBooster,
+    Path,
     is_coarse,
     likely_counts,
     public_bins,

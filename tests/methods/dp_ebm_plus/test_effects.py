@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from dprepro.methods.dp_ebm_plus import accumulated_steps
-from dprepro.methods.dp_ebm_plus.accumulated_steps import Path, covariance, likely_error, ways
+from dprepro.methods.dp_ebm_plus import low_signal
 from dprepro.methods.dp_ebm_plus.function import Function
-from dprepro.methods.dp_ebm_plus.low_signal import smooth_sums
+from dprepro.methods.dp_ebm_plus.low_signal import Path, covariance, likely_error, smooth_sums, ways
 
 ROWS, BINS, SLOPE = 600.0, 6, 0.2
 TIMES = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
@@ -168,7 +167,7 @@ def test_all_values_together_are_explained_as_normal_ones_are():
     roots = rng.standard_normal((3, 4, 4))
     prior, noise, reach = roots[0] @ roots[0].T, roots[1] @ roots[1].T, roots[2]
     seen, mixed = rng.standard_normal(4), reach @ prior @ reach.T + noise
-    log, mean, variance = accumulated_steps._in_all(seen, prior, reach, noise)
+    log, mean, variance = low_signal._in_all(seen, prior, reach, noise)
     # But for the constant.
     expected = multivariate_normal(np.zeros(4), mixed).logpdf(seen) + 2 * np.log(2 * np.pi)
     assert log == pytest.approx(expected)
@@ -182,7 +181,7 @@ def test_each_value_alone_is_explained_as_a_single_one_is():
     roots = rng.standard_normal((3, 4, 4))
     prior, noise, reach = roots[0] @ roots[0].T, roots[1] @ roots[1].T, roots[2]
     seen = rng.standard_normal(4)
-    found = accumulated_steps._in_each(seen, prior, reach, noise)
+    found = low_signal._in_each(seen, prior, reach, noise)
     for b in range(4):
         mixed = reach[b] @ prior @ reach[b] + noise[b, b]
         pull = reach[b] @ prior[:, b] / mixed
@@ -224,7 +223,7 @@ def expected_error(made, path, size, sampling):
 def test_ways_and_sizes_count_by_how_well_they_explain_what_was_released(
     monkeypatch, kind, uncertainty
 ):
-    monkeypatch.setattr(accumulated_steps, "_to_bits", lambda values: values)
+    monkeypatch.setattr(low_signal, "_to_bits", lambda values: values)
     rng = np.random.default_rng(1)
     counts = np.array([220.0, 150.0, 100.0, 50.0, 20.0, 60.0])
     noisy = counts + min(uncertainty, 100.0) * np.array([0.3, 0.7, -0.5, -0.2, 0.9, -0.8])
@@ -316,11 +315,11 @@ def test_a_path_with_little_noise_has_errors_all_the_same():
 def test_errors_have_twelve_binary_digits():
     """The last digits of a matrix product are not the same on every machine."""
     values = np.exp(np.random.default_rng(2).normal(0, 9, 500))
-    found = accumulated_steps._to_bits(values)
+    found = low_signal._to_bits(values)
     np.testing.assert_allclose(found, values, rtol=2**-12)
     digits = np.frexp(found)[0] * 2**12
     np.testing.assert_array_equal(digits, np.rint(digits))
-    np.testing.assert_array_equal(found, accumulated_steps._to_bits(values * (1 + 1e-12)))
+    np.testing.assert_array_equal(found, low_signal._to_bits(values * (1 + 1e-12)))
     assert np.unique(found).size > 490
 
 

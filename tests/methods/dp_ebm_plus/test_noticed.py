@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dprepro.methods.dp_ebm_plus import booster, curator, residual_quantiles, strategy
+from dprepro.methods.dp_ebm_plus import booster, curator, strategy
 from dprepro.methods.dp_ebm_plus import booster as booster_module
 from dprepro.methods.dp_ebm_plus.booster import Booster
 from dprepro.methods.dp_ebm_plus.clipping import EDGES
@@ -126,7 +126,7 @@ OF_NUMBERS = {
     "whole steps": (SquaredLoss, "strides", (1.0, 1.0)),
     "all epochs in a hurry": (Booster, "weight", lambda _, number: (number + 1.0) ** 3),
     "one bound for all": (booster_module, "best_bound", lambda *_: EDGES[5]),
-    "fitted rows are new ones": (residual_quantiles, "_optimism", lambda *_: 0.0),
+    "fitted rows are new ones": (booster, "_optimism", lambda *_: 0.0),
 }
 CHANGES = [
     *((LOGISTIC, *change) for change in (BOTHS | OF_LABELS).items()),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dprepro.methods.dp_ebm_plus.accumulated_steps import Path
+from dprepro.methods.dp_ebm_plus.low_signal import Path
 
 COUNTS, SLOPES = np.array([30.0, 10.0, 5.0]), np.array([0.2, 0.25, 0.1])
 MIX = np.array([[256, 80, 20], [0, 250, 75], [-10, 0, 240], [30, 0, 0]])

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import expit
 
-from dprepro.methods.dp_ebm_plus.expected_response import (
+from dprepro.methods.dp_ebm_plus.smoothing import (
     LINEAR,
     believable,
     evaluate,

@@ -7,12 +7,13 @@ from scipy.stats import laplace, multivariate_normal, norm
 
 from dprepro.additive.model import LEVELS
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.methods.dp_ebm_plus import clipping, residual_quantiles
+from dprepro.methods.dp_ebm_plus import booster as booster_module
+from dprepro.methods.dp_ebm_plus import clipping
+from dprepro.methods.dp_ebm_plus.booster import quantiles, residual_sizes
 from dprepro.methods.dp_ebm_plus.clipping import EDGES, HALF_CELL, MAGNITUDES, likely_shares
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.function import Answer
 from dprepro.methods.dp_ebm_plus.losses import SQUARED
-from dprepro.methods.dp_ebm_plus.residual_quantiles import quantiles, residual_sizes
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.query import Release
 from tests.methods.dp_ebm_plus.stub import Events, ask_for_bound, booster
@@ -76,7 +77,7 @@ def test_quantiles_of_normal_residuals_are_exact_between_edges_and_never_fall():
 def test_later_epochs_count_more_and_the_first_not_at_all(monkeypatch):
     learner, told = booster(np.zeros((1, 9), int), np.zeros(9), SQUARED), []
     monkeypatch.setattr(
-        residual_quantiles,
+        booster_module,
         "likely_shares",
         lambda *a, **b: told.append(a) or likely_shares(*a, **b),
     )
@@ -178,7 +179,7 @@ def test_the_optimism_is_that_of_free_means():
     """A bin whose own rows decide its value alone has one degree of freedom."""
     learner = booster(np.zeros((1, 12), int), np.zeros(12), SQUARED)
     (function,) = learner.functions
-    assert residual_quantiles._optimism(learner) == 0
+    assert booster_module._optimism(learner) == 0
     n = function.counts.size
     function.counts, function.uncertainty = np.full(n, 200.0 / n), np.zeros(n)
     function.decay = None
@@ -186,18 +187,18 @@ def test_the_optimism_is_that_of_free_means():
     # Effects far larger than what their sums leave unsure are not shrunk, so each bin is free.
     effects = 0.3 * np.cos(2.5 * np.arange(n))
     function.remember(Answer(function.counts * effects, 1e-9), np.zeros(n), 1.0)
-    assert residual_quantiles._optimism(learner) == pytest.approx(n / 200, rel=0.01)
+    assert booster_module._optimism(learner) == pytest.approx(n / 200, rel=0.01)
     learner.functions = [function, function]
-    assert residual_quantiles._optimism(learner) == pytest.approx(2 * n / 200, rel=0.01)
+    assert booster_module._optimism(learner) == pytest.approx(2 * n / 200, rel=0.01)
 
 
 def test_sizes_grow_by_the_optimism(monkeypatch):
     learner = booster(np.zeros((1, 12), int), np.linspace(-0.3, 0.3, 12), SQUARED)
     for _ in range(3):
         ask_for_bound(learner)
-    monkeypatch.setattr(residual_quantiles, "_optimism", lambda *_: 0.0)
+    monkeypatch.setattr(booster_module, "_optimism", lambda *_: 0.0)
     plain = residual_sizes(learner)
-    monkeypatch.setattr(residual_quantiles, "_optimism", lambda *_: 0.1)
+    monkeypatch.setattr(booster_module, "_optimism", lambda *_: 0.1)
     np.testing.assert_allclose(residual_sizes(learner), np.sqrt(1.2) * plain)
 
 

@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dprepro.methods.dp_ebm_plus.expected_response import LINEAR, expected_rates, lookup
 from dprepro.methods.dp_ebm_plus.smoothing import (
     CURVE,
     INDEPENDENT,
     JUMPS,
+    LINEAR,
     NO_NOISE,
     WALK,
     Priors,
+    expected_rates,
+    lookup,
     priors,
     smooth,
 )

@@ -6,13 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dprepro.methods.dp_ebm_plus.expected_response import LINEAR, expected_rates, lookup
 from dprepro.methods.dp_ebm_plus.smoothing import (
     CURVE,
     INDEPENDENT,
     JUMPS,
+    LINEAR,
     WALK,
     Priors,
+    expected_rates,
+    lookup,
     priors,
     smooth,
 )
