@@ -83,8 +83,8 @@ def method_files(name: str, task: str = "regression") -> Mapping[str, str]:
     """Return the files of a new private method, by their names within its package.
 
     For regression it predicts the noisy mean of the target, for two classes by naive Bayes of noisy
-    counts: a small method that keeps its guarantee, to be changed step by step. It has a curator, a
-    ledger, an audit case and a test.
+    counts: a small method that keeps its guarantee, to be changed step by step. It has the shape of
+    a folder of `dprepro.methods`: entry, estimator, curator and audit case, and beside them a test.
 
     Raises
     ------
@@ -99,9 +99,10 @@ def method_files(name: str, task: str = "regression") -> Mapping[str, str]:
     module = package_of(name)
     words = {"@NAME@": name, "@MODULE@": module, "@CLASS@": name.title().replace("-", "")}
     parts = {
-        "__init__.py": "estimator.txt",
+        "__init__.py": "entry.txt",
+        "estimator.py": "estimator.txt",
         "curator.py": "curator.txt",
-        "audit_case.py": "audit_case.txt",
+        "audit.py": "audit.txt",
         f"test_{module}.py": "test.txt",
     }
     folder = METHOD_TASKS[task]

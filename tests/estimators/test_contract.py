@@ -51,7 +51,7 @@ ELSEWHERE = {
     "__init__.py": {"importlib.import_module(_MODULES[name])": "the public names, on first use"},
     "additive/export/predictor.py": {"x": "a number of NumPy's, which this file does not import"},
     "audit/subjects.py": {"module": "a module of cases need not have both kinds"},
-    "additive/export/interpret.py": {"model": "a model of interpret-core"},
+    "additive/export/interpret.py": {"model": "only a model of targets has a range"},
     "cli/__init__.py": {"importlib.import_module(f'{__name__}.{module}')": "commands by name"},
     "judge/check.py": {"cell": "fields of a verdict, by name"},
     "report/page/content.py": {"row": "fields of a row, by name"},

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import dprepro
 from dprepro.cli import app
 from dprepro.data.card import load_card
 from dprepro.experiment.config import load_config
@@ -116,3 +117,9 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DpreproError, match="cannot write"):
         write_new({tmp_path / "file" / "card.yaml": "a"}, force=False)
+
+
+@pytest.mark.parametrize("task", METHOD_TASKS)
+def test_a_new_method_has_the_shape_of_ours(task: str) -> None:
+    ours = {path.name for path in (Path(dprepro.__file__).parent / "methods/ada_ssp").glob("*.py")}
+    assert set(method_files("ada-ssp", task)) == ours | {"test_ada_ssp.py"}
