@@ -63,7 +63,7 @@ def render_check(
     check, few cells are shown one by one, and what was left out is counted.
     """
     if left_out is not None and len(report.verdicts) <= _FEW_CELLS:
-        blocks = _blocks(report)
+        blocks = below(*(part for cell in report.verdicts for part in _block(cell, report)))
         claims = [render_claims(report.claims)] if report.claims else []
         ends = [*_notes(report), *_summary(report, require_all, left_out)]
         return below(blocks, *claims, *ends)
@@ -89,10 +89,16 @@ def render_check(
         found = unfinished_in_words(report)
         parts.append(Text(f"{found[:1].upper()}{found[1:]}.", style="yellow"))
     parts += [_stale(stale) for stale in report.stale]
-    if report.unverified:
-        parts.append(_unverified(report.unverified))
-    if report.tuned:
-        parts.append(_tuned(report.tuned))
+    for what, cells in (
+        (
+            f"Unverified, since the method {NO_LEDGER}, so nothing says what it spends",
+            report.unverified,
+        ),
+        (f"Tuned ({TUNED_NOTE})", report.tuned),
+    ):
+        if cells:
+            places = ", ".join(str(cell.published) for cell in cells)
+            parts.append(Text(f"{what}: {places}.", style="yellow"))
     if report.claims:
         parts.append(render_claims(report.claims))
     parts += [_stale_claim(claim) for claim in report.stale_claims]
@@ -192,26 +198,18 @@ def _verdict_map(title: str, verdicts: Sequence[CellVerdict]) -> Renderable:
         row = rows.setdefault((printed.dataset, printed.method), {})
         row[printed.epsilon] = max(row.get(printed.epsilon, cell), cell, key=_urgency)
     datasets = [dataset for dataset, _ in rows]
-    above = ["", *datasets]
-    columns = [
-        StackedColumn(
-            "Dataset", ["" if n == m else n for n, m in zip(datasets, above, strict=False)]
-        ),
-        StackedColumn("Method", [method for _, method in rows]),
-    ]
+    first = ["" if n == m else n for n, m in zip(datasets, ["", *datasets], strict=False)]
+    columns = [StackedColumn("Dataset", first), StackedColumn("Method", [m for _, m in rows])]
     for epsilon in epsilons:
-        symbols = [(_symbol(cells.get(epsilon)),) for cells in rows.values()]
-        columns.append(StackedColumn(level(epsilon), symbols))
+        found = [cells.get(epsilon) for cells in rows.values()]
+        symbols = [Text(c.verdict.symbol, STYLES[c.verdict]) if c else Text("") for c in found]
+        columns.append(StackedColumn(level(epsilon), [(symbol,) for symbol in symbols]))
     return stacked_table(title, columns, 2)
 
 
 def _urgency(cell: CellVerdict) -> tuple[bool, bool, bool]:
     unfinished = cell.verdict in (Verdict.INCOMPLETE, Verdict.NOT_RUN)
     return cell.verdict.is_deviation, unfinished, cell.verdict is not Verdict.IMPOSSIBLE
-
-
-def _symbol(cell: CellVerdict | None) -> Text:
-    return Text(cell.verdict.symbol, style=STYLES[cell.verdict]) if cell else Text("")
 
 
 def _margins(report: CheckReport) -> Text:
@@ -257,11 +255,10 @@ def _columns(report: CheckReport) -> Renderable:
     """Lay out the columns that are different as a whole, and what is known of the causes."""
     different = report.different
     found = [column.omnibus for column in different]
+    places = zip(*(column.place for column in different), strict=True)
+    heads = ("Document", "Table", "Dataset", "Method")
     columns = [
-        StackedColumn("Document", [column.paper for column in different]),
-        StackedColumn("Table", [column.table for column in different]),
-        StackedColumn("Dataset", [column.dataset for column in different]),
-        StackedColumn("Method", [column.method for column in different]),
+        *(StackedColumn(head, list(own)) for head, own in zip(heads, places, strict=True)),
         StackedColumn("Cells", [(Text(f"{one.cells}"),) for one in found]),
         StackedColumn("Sum of squares", [(Text(f"{one.sum_of_squares:.0f}"),) for one in found]),
         StackedColumn("p", [(Text(p_in_words(one.p_value)),) for one in found]),
@@ -296,19 +293,6 @@ def _reasons(cells: Iterable[CellVerdict]) -> list[Text]:
     return [Text(f"  {', '.join(found)}: {reason}") for reason, found in places.items()]
 
 
-def _unverified(cells: Iterable[CellVerdict]) -> Text:
-    places = ", ".join(str(cell.published) for cell in cells)
-    return Text(
-        f"Unverified, since the method {NO_LEDGER}, so nothing says what it spends: {places}.",
-        style="yellow",
-    )
-
-
-def _tuned(cells: Iterable[CellVerdict]) -> Text:
-    places = ", ".join(str(cell.published) for cell in cells)
-    return Text(f"Tuned ({TUNED_NOTE}): {places}.", style="yellow")
-
-
 def _stale(stale: Stale) -> Text:
     return Text(
         f"Stale explanation: {stale.cell.published} is listed as {stale.entry.expected} in the "
@@ -317,12 +301,8 @@ def _stale(stale: Stale) -> Text:
     )
 
 
-def _blocks(report: CheckReport) -> Renderable:
-    """Return a block for each verdict: printed and measured number, z, interval, cause."""
-    return below(*(part for cell in report.verdicts for part in _block(cell, report)))
-
-
 def _block(cell: CellVerdict, report: CheckReport) -> Iterator[Renderable]:
+    """Yield the block of a verdict: printed and measured number, z, interval, cause."""
     printed = cell.published
     head = Text(f"{cell.verdict.value}: ", style=STYLES[cell.verdict])
     place = f"{printed.dataset}, {printed.method}, ε {level(printed.epsilon)}, {printed.metric}"
@@ -337,19 +317,12 @@ def _block(cell: CellVerdict, report: CheckReport) -> Iterator[Renderable]:
         lines.append(f"{'Differs':<{_WIDTH}}  {cell.explanation}")
     if chosen := chosen_in_words(column_of(printed), report):
         lines.append(f"{'Chosen':<{_WIDTH}}  {chosen}")
-    if _is_asked(cell):
+    if any(question.asks_about(*column_of(printed)) for question in load_hypotheses()):
         lines.append(
             f"{'Settings':<{_WIDTH}}  dprepro forensics "
             + shell("--dataset", printed.dataset, "--method", printed.method)
         )
     yield indented(Text("\n".join(lines)))
-
-
-def _is_asked(cell: CellVerdict) -> bool:
-    """Whether hypotheses about the column of a cell were tested."""
-    printed = cell.published
-    place = printed.paper, printed.table, printed.dataset, printed.method
-    return any(question.asks_about(*place) for question in load_hypotheses())
 
 
 def render_claims(claims: Sequence[ClaimVerdict]) -> Renderable:

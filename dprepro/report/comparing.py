@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.text import Text
@@ -49,10 +49,9 @@ def _table(found: MethodComparison, metric: Metric) -> Renderable:
     rows = [row for row in found.rows if row.pair.metric == metric]
     names = [row.pair.dataset for row in rows]
     is_new = [i == 0 or name != names[i - 1] for i, name in enumerate(names)]
+    first = [name if new else "" for name, new in zip(names, is_new, strict=True)]
     columns = [
-        StackedColumn(
-            "Dataset", [name if new else "" for name, new in zip(names, is_new, strict=True)]
-        ),
+        StackedColumn("Dataset", first),
         StackedColumn("ε", [level(row.pair.epsilon) for row in rows]),
         StackedColumn("difference", [_difference(row) for row in rows], "right"),
         StackedColumn("95 % interval", [_interval(row) for row in rows], "right"),
@@ -102,14 +101,12 @@ def _together(found: MethodComparison) -> Iterator[str]:
     """Yield a line for each privacy level: wins over datasets, and the tests of them."""
     for across in found.across:
         tied = f", {across.tied} tied" if across.tied else ""
+        is_private = math.isfinite(across.epsilon)
+        at = f"Epsilon {across.epsilon:g}" if is_private else "Without privacy"
         yield (
-            f"{_at(across)}: {found.first} is better in the mean on {across.won} of "
+            f"{at}: {found.first} is better in the mean on {across.won} of "
             f"{across.datasets} datasets, {found.second} on {across.lost}{tied}. {_tests(across)}"
         )
-
-
-def _at(across: AcrossDatasets) -> str:
-    return "Without privacy" if math.isinf(across.epsilon) else f"Epsilon {across.epsilon:g}"
 
 
 def _tests(across: AcrossDatasets) -> str:
@@ -238,13 +235,9 @@ def split_rows(found: MethodComparison) -> list[dict[str, Any]]:
 
 def csv_rows(rows: Sequence[dict[str, Any]]) -> str:
     """Return rows as CSV; ``inf`` stands for a method without privacy."""
-    return csv_table(list(_with_infinity(rows)))
-
-
-def _with_infinity(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    for row in rows:
-        levels = {name: row[name] for name in ("epsilon_first", "epsilon_second")}
-        yield row | {name: "inf" if value is None else value for name, value in levels.items()}
+    levels = ("epsilon_first", "epsilon_second")
+    found = [row | {k: "inf" if row[k] is None else row[k] for k in levels} for row in rows]
+    return csv_table(found)
 
 
 def json_comparison(found: MethodComparison, per_split: bool = False) -> str:

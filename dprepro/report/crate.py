@@ -26,18 +26,10 @@ Entity = dict[str, Any]
 
 @dataclass(frozen=True)
 class Run:
-    """One journal of the crate.
+    """One journal of the crate: name and title of its config, and paths within the crate.
 
-    Attributes
-    ----------
-    name, title
-        Of its config.
-    journal, config
-        Paths within the crate; None where the config does not ship with dprepro.
-    time
-        When its last run began, as the journal says; None in a journal without that.
-    versions
-        Of dprepro, those that wrote it.
+    `config` is None where it does not ship with dprepro. `time` is when the last run began, None in
+    a journal that does not say it, and `versions` of dprepro are those that wrote it.
     """
 
     name: str
@@ -53,16 +45,8 @@ def metadata(
 ) -> Entity:
     """Return the metadata of a crate whose files lie in `folder`.
 
-    Parameters
-    ----------
-    runs
-        The journals.
-    described
-        A sentence for each file of the crate, by its path within it.
-    date
-        When it was made, in ISO 8601.
-    licence
-        An address; None where whoever made the crate has not said.
+    `described` has a sentence for each file of the crate, by its path within it, `date` is when it
+    was made, in ISO 8601, and `licence` an address; None where whoever made the crate has not said.
     """
     names = ", ".join(run.name for run in runs)
     root = {

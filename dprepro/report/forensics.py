@@ -1,7 +1,4 @@
-"""Render hypotheses for terminals, as Markdown and as plain values.
-
-Render judgements on held-out cells and on other splits: terminals, Markdown, plain values.
-"""
+"""Hypotheses and judgements on held-out cells: for terminals, as Markdown and as plain values."""
 
 from __future__ import annotations
 
@@ -28,6 +25,15 @@ from dprepro.runtime.terminal import (
 from dprepro.runtime.text import markdown, markdown_table
 
 _SUM = "sum of z^2"
+_NAMES = ("Method", "Table", "Dataset", "Outcome", "Setting")
+"""Headings of what is no number."""
+_LEGEND = (
+    "A setting is chosen by the smallest sum of z^2 on the named datasets, the same on each of "
+    "them, and judged on cells that did not choose it. Other splits judge the same printed cells "
+    "again, and so only what is ours. A column fails if its cells differ from print together, at "
+    "5 % for each column: p allows for their correlation. One that does not fail is not refuted; "
+    "with large standard errors that says little."
+)
 
 
 def render_columns(columns: Sequence[Column]) -> Renderable:
@@ -83,14 +89,13 @@ def _parts(column: Column) -> Iterator[Renderable]:
 
 def markdown_columns(columns: Iterable[Column]) -> str:
     """Return a Markdown table for each column, below a heading."""
-    return "\n".join(_markdown(column) for column in columns)
-
-
-def _markdown(column: Column) -> str:
-    heads = ["hypothesis", *_heads(column)]
-    rows = ([markdown(_name(trial)), *_figures(trial)] for trial in column.trials)
-    table = markdown_table(list(map(markdown, heads)), rows, list(map(markdown, heads[1:])))
-    return f"### {markdown(_heading(column))}\n\n{table}\n"
+    parts = []
+    for column in columns:
+        heads = list(map(markdown, ("hypothesis", *_heads(column))))
+        rows = ([markdown(_name(trial)), *_figures(trial)] for trial in column.trials)
+        table = markdown_table(heads, rows, heads[1:])
+        parts.append(f"### {markdown(_heading(column))}\n\n{table}\n")
+    return "\n".join(parts)
 
 
 def json_columns(columns: Iterable[Column]) -> list[dict[str, Any]]:
@@ -158,18 +163,6 @@ def _figures(trial: Trial) -> list[str]:
     ]
 
 
-_HELD_OUT = "Chosen on other cells, judged once"
-_OTHER_SPLITS = "The settings of the column, on splits of another seed"
-_NAMES = ("Method", "Table", "Dataset", "Outcome", "Setting")
-_LEGEND = (
-    "A setting is chosen by the smallest sum of z^2 on the named datasets, the same on each of "
-    "them, and judged on cells that did not choose it. Other splits judge the same printed cells "
-    "again, and so only what is ours. A column fails if its cells differ from print together, at "
-    "5 % for each column: p allows for their correlation. One that does not fail is not refuted; "
-    "with large standard errors that says little."
-)
-
-
 def render_choices(report: CheckReport) -> Renderable:
     """Return the verdicts of each document, on columns that were chosen and on the others apart."""
     rows = choice_rows(report)
@@ -191,17 +184,17 @@ def render_choices(report: CheckReport) -> Renderable:
 def render_held_out(judgements: Sequence[Judgement]) -> Renderable:
     """Return a table of what was chosen elsewhere, and one of other splits, for terminals."""
     return below(
-        *(part for title, own in _held_out_parts(judgements) for part in (_table(title, own), "")),
+        *(part for title, own in _by_kind(judgements) for part in (_table(title, own), "")),
         Text(_LEGEND, style="dim"),
     )
 
 
-def _held_out_parts(judgements: Sequence[Judgement]) -> list[tuple[str, list[Judgement]]]:
-    parts = (
-        (_HELD_OUT, [found for found in judgements if found.chosen_on]),
-        (_OTHER_SPLITS, [found for found in judgements if not found.chosen_on]),
-    )
-    return [(title, own) for title, own in parts if own]
+def _by_kind(judgements: Sequence[Judgement]) -> Iterator[tuple[str, list[Judgement]]]:
+    """Yield the judgements on held-out cells, then those on other splits, each with a title."""
+    other = "The settings of the column, on splits of another seed"
+    for title, kind in (("Chosen on other cells, judged once", True), (other, False)):
+        if own := [found for found in judgements if bool(found.chosen_on) is kind]:
+            yield title, own
 
 
 def _table(title: str, judgements: Sequence[Judgement]) -> Renderable:
@@ -248,19 +241,18 @@ def _fields(found: Judgement) -> dict[str, str]:
 
 def markdown_held_out(judgements: Sequence[Judgement]) -> str:
     """Return the same tables in Markdown, each below a heading."""
-    return "\n".join(_held_out_markdown(title, own) for title, own in _held_out_parts(judgements))
-
-
-def _held_out_markdown(title: str, judgements: Sequence[Judgement]) -> str:
-    rows = [_fields(found) for found in judgements]
-    if judgements[0].chosen_on:
-        for row, found in zip(rows, judgements, strict=True):
-            row["Setting"] = f"{found.setting} ({_chosen(found)})"
-    fields = ([markdown(field) for field in row.values()] for row in rows)
-    heads = {head: markdown(head) for head in rows[0]}
-    numbers = [shown for head, shown in heads.items() if head not in _NAMES]
-    table = markdown_table(list(heads.values()), fields, numbers)
-    return f"### {title}\n\n{table}\n"
+    parts = []
+    for title, own in _by_kind(judgements):
+        rows = [_fields(found) for found in own]
+        for row, found in zip(rows, own, strict=True):
+            if found.chosen_on:
+                row["Setting"] = f"{found.setting} ({_chosen(found)})"
+        fields = ([markdown(field) for field in row.values()] for row in rows)
+        heads = {head: markdown(head) for head in rows[0]}
+        numbers = [shown for head, shown in heads.items() if head not in _NAMES]
+        table = markdown_table(list(heads.values()), fields, numbers)
+        parts.append(f"### {title}\n\n{table}\n")
+    return "\n".join(parts)
 
 
 def json_held_out(judgements: Iterable[Judgement]) -> list[dict[str, Any]]:

@@ -25,11 +25,6 @@ BEST = "*"
 FIGURES = ("Published", "Measured", "Difference", "z", "95 % interval", "Margin", "n")
 """Headings of what `verdict_figures` gives."""
 
-_ON_PAPER = "Mean ± standard deviation over splits; the best of a row is bold."
-_WHERE_ROOM = "Mean over splits, ± standard deviation where there is room (--sd: always)."
-_ALWAYS = "Mean ± standard deviation over splits."
-_MEASURED = "All numbers are measured; --compare adds those that the document prints."
-_MARKED = f"{BEST}: the best of the methods at its epsilon."
 AUTHORS = "†"
 """What marks a method of one's own."""
 
@@ -83,15 +78,9 @@ def words(entry: Entry, group: Group, metric: str, style: Style, has_spread: boo
     if verdict:
         printed = verdict.published
         published = printed.in_print if has_spread else printed.mean_in_print
-    marks = [_progress(entry, metric, verdict), *_standing(result, style)]
-    mark = "; ".join(filter(None, marks))
-    return Words(
-        measured,
-        f"[{mark}]" if mark else "",
-        published,
-        verdict.verdict if verdict else None,
-        entry.is_best,
-    )
+    mark = "; ".join(filter(None, (_progress(entry, metric, verdict), *_standing(result, style))))
+    mark = f"[{mark}]" if mark else ""
+    return Words(measured, mark, published, verdict.verdict if verdict else None, entry.is_best)
 
 
 def _progress(entry: Entry, metric: str, verdict: CellVerdict | None) -> str:
@@ -245,10 +234,7 @@ def unfinished_in_words(report: CheckReport, most: int | None = None) -> str:
     ``"not run: 6 cells, telco dp-ebm-gdp (5), adult ebm"``. Of several cells of a method the number
     stands in brackets.
 
-    Parameters
-    ----------
-    most
-        So many methods are named, and the other cells are counted; default all.
+    `most` methods are named, by default all, and the other cells are counted.
     """
     parts = []
     for verdict in (Verdict.NOT_RUN, Verdict.INCOMPLETE):
@@ -310,10 +296,14 @@ def legend(
     """
     entries = [(entry, table.metric.name) for table in tables for _, entry in table.entries]
     results = [entry.result for entry, _ in entries if entry.result]
-    on_terminal = f"{_ALWAYS if style.spread else _WHERE_ROOM} {_MARKED}"
-    lines = [on_terminal if is_terminal else _ON_PAPER]
+    if is_terminal:
+        where_room = "Mean over splits, ± standard deviation where there is room (--sd: always)."
+        mean = "Mean ± standard deviation over splits." if style.spread else where_room
+        lines = [f"{mean} {BEST}: the best of the methods at its epsilon."]
+    else:
+        lines = ["Mean ± standard deviation over splits; the best of a row is bold."]
     if is_terminal and not style.compare and any(table.paper for table in tables):
-        lines.append(_MEASURED)
+        lines.append("All numbers are measured; --compare adds those that the document prints.")
     if any(e.result and not e.result.is_complete(metric, e.planned) for e, metric in entries):
         lines.append("[n/m]: n of m splits have finished.")
     if any(entry.clash for entry, _ in entries):

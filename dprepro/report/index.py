@@ -11,6 +11,7 @@ from dprepro.judge.cell_matching import printed_places, stands_in
 from dprepro.papers.document import Document
 from dprepro.report.layout import splits_needed
 from dprepro.results.folder import ResultCell, Results
+from dprepro.runtime.terminal import counted
 
 # A folder of hundreds of configs still takes one screen: beyond so many only names are given, and
 # of fewer where there are many printed tables.
@@ -120,8 +121,8 @@ def render_index(index: Index, folder: Path, width: int) -> str:
 
 def _lines(index: Index, folder: Path, width: int, most: int) -> Iterator[str]:
     in_part = f", {index.partial} of them in part" if index.partial else ""
-    configs = _count(len(index.journals), "config")
-    yield f"{folder}: {_count(index.cells, 'cell')}{in_part}, from {configs}"
+    configs = counted(len(index.journals), "config")
+    yield f"{folder}: {counted(index.cells, 'cell')}{in_part}, from {configs}"
     if not index.cells:
         from dprepro.experiment.config import to_run  # it takes time, and most folders have results
 
@@ -149,7 +150,7 @@ def _part_lines(part: Part, width: int, most: int) -> Iterator[str]:
     yield from [heading] if len(heading) <= width else [f"{part.heading}:", f"  {part.command}"]
     shown = part.lines if part.command != "dprepro table NAME" else part.lines[:most]
     for line in shown:
-        count = _count(line.cells, "cell") + (f", {line.partial} in part" if line.partial else "")
+        count = counted(line.cells, "cell") + (f", {line.partial} in part" if line.partial else "")
         text = f"  {line.name:<{_LONGEST_NAME}} {line.title} ({count})"
         yield text if len(text) <= width else _cut(line, count, width)
     if rest := [line.name for line in part.lines[len(shown) :]]:
@@ -171,10 +172,6 @@ def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(
         text, width, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
     )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _printed(document: Document, documents: Sequence[Document], placed: _Placed) -> Part:

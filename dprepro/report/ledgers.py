@@ -1,7 +1,4 @@
-"""Ledgers as tables and as JSON.
-
-Saved models as tables: their features, the bins of one, their scores.
-"""
+"""Ledgers as tables and as JSON, and saved models as tables: their features, bins and scores."""
 
 from __future__ import annotations
 
@@ -156,7 +153,11 @@ def ledger_in_full(
     what audits say of its code if it is of a method of one's own, as far as is known.
     """
     promise = f"{ledger.budget}{_per_unit(ledger)}, {ledger.adjacency} neighbours"
-    parts: list[Renderable] = [_headed(of, f"{place}: {promise}"), indented(_entries(ledger))]
+    heads = release_heads(ledger)
+    table = BareTable(heads[:2], heads[2:], wraps=True, is_flush=True)
+    for row in releases(ledger):
+        table.add_row(*row)
+    parts: list[Renderable] = [_headed(of, f"{place}: {promise}"), indented(table)]
     if ledger.unit != ROW:
         parts.append("  Sensitivity, and what a release spends by itself: of one row")
     for heading, lines in said_beside(ledger):
@@ -246,14 +247,6 @@ def _by_moments(ledger: Ledger) -> float | None:
     return moments_epsilon(entry.noise_multiplier, entry.sampling, entry.uses, ledger.delta)
 
 
-def _entries(ledger: Ledger) -> Renderable:
-    heads = release_heads(ledger)
-    table = BareTable(heads[:2], heads[2:], wraps=True, is_flush=True)
-    for row in releases(ledger):
-        table.add_row(*row)
-    return table
-
-
 def release_heads(ledger: Ledger) -> list[str]:
     """Return the headings of `releases`."""
     sampled = ["sampled with"] if _is_sampled(ledger) else []
@@ -284,10 +277,9 @@ def _is_sampled(ledger: Ledger) -> bool:
 def _why_not(ledger: Ledger) -> str:
     reasons = []
     if ledger.unaccounted:
-        reads = len(ledger.unaccounted)
-        reasons.append(f"{reads} read{'s' if reads > 1 else ''} not covered by epsilon")
+        reasons.append(f"{counted(len(ledger.unaccounted), 'read')} not covered by epsilon")
     if ledger.gaps:
-        reasons.append(f"{len(ledger.gaps)} gap{'s' if len(ledger.gaps) > 1 else ''}")
+        reasons.append(counted(len(ledger.gaps), "gap"))
     if ledger.is_empty:
         reasons.append("no release named")
     if not ledger.samplers_suffice:
@@ -301,14 +293,12 @@ def _number(epsilon: float) -> str:
     return f"{epsilon:.4g}" if math.isfinite(epsilon) else "inf"
 
 
-_FIGURES = ("bins", "lowest", "highest", "noise (median)", "edited")
-
-
 def model_overview(
     shapes: Sequence[Shape], title: str, intercept: float, edits: Iterable[str]
 ) -> Renderable:
     """Return a table of the features, the intercept, and the edits in their order."""
-    table = BareTable(["feature"], _FIGURES, title)
+    heads = ("bins", "lowest", "highest", "noise (median)", "edited")
+    table = BareTable(["feature"], heads, title)
     for shape in shapes:
         table.add_row(
             shape.name,

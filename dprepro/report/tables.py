@@ -1,7 +1,4 @@
-"""Tables of results for terminals.
-
-Tables of results for papers and pages: in Markdown, and in LaTeX (package booktabs).
-"""
+"""Tables of results: for terminals, in Markdown, and in LaTeX (package booktabs)."""
 
 from __future__ import annotations
 
@@ -79,11 +76,8 @@ def _blocks(table: ResultTable, style: Style, has_spread: bool) -> list[Stacked]
 
 def _by_methods(table: ResultTable, group: Group, said: dict[int, Words]) -> Stacked:
     """Return the block of a dataset: a row for each method that has an entry, a column a level."""
-    shown = [
-        position
-        for position in range(len(table.columns))
-        if any(_has_words(said[id(row[position])]) for row in group.rows)
-    ]
+    places = range(len(table.columns))
+    shown = [k for k in places if any(_has_words(said[id(row[k])]) for row in group.rows)]
     printed = [place for place in shown if table.columns[place].method in group.printed]
     others = [place for place in shown if place not in printed]
     rows = [*printed, None, *others] if printed and others else shown
@@ -144,11 +138,9 @@ def _cell(entry: Words, width: int) -> _Cell:
     if entry.is_best:
         number.append(BEST)
     if entry.verdict:
-        style = STYLES[entry.verdict]
-        number = Text.assemble(
-            number, ("" if entry.is_best else " ") + entry.verdict.symbol, f"\n({entry.published})"
-        )
-        number.stylize(style, number.plain.index(entry.verdict.symbol))
+        start = len(number.append("" if entry.is_best else " "))
+        number = Text.assemble(number, f"{entry.verdict.symbol}\n({entry.published})")
+        number.stylize(STYLES[entry.verdict], start)
     marks = (Text(entry.mark, style="yellow"),) if entry.mark else ()
     return ((number,) if number.plain.strip() else ()) + marks
 
@@ -216,10 +208,8 @@ def _latex_row(cells: Iterable[str]) -> str:
 
 def _latex_measured(entry: Words) -> str:
     number = latex(entry.measured)
-    mark = latex(entry.mark)
-    return " ".join(
-        part for part in (rf"\textbf{{{number}}}" if entry.is_best else number, mark) if part
-    )
+    measured = rf"\textbf{{{number}}}" if entry.is_best else number
+    return " ".join(filter(None, (measured, latex(entry.mark))))
 
 
 def _latex_published(entry: Words) -> str:
