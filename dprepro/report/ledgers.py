@@ -16,7 +16,7 @@ from dprepro.privacy.sampling.sampler import SAMPLING_DISTANCE
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.subsampling import moments_epsilon
 from dprepro.results.metrics import level as heading_of
-from dprepro.runtime.terminal import BareTable, Renderable, below, indented
+from dprepro.runtime.terminal import BareTable, Renderable, below, counted, indented
 from dprepro.runtime.text import visible
 
 if TYPE_CHECKING:
