@@ -47,7 +47,7 @@ from dprepro.methods.dp_ebm_plus.smoothing import CURVE, JUMPS, Priors, priors
 from dprepro.methods.entry import Setting
 from dprepro.methods.registry import get
 from dprepro.privacy.curator_base import GaussianMechanism
-from dprepro.privacy.query import Query, Release, ScaledInteger
+from dprepro.privacy.query import NoisyAnswer, Query, ScaledInteger
 
 DATASETS = ("adult", "telco", "credit", "cal-housing")
 EPSILONS = (0.1, 1.0, 8.0)
@@ -162,7 +162,7 @@ def exactly(*kinds: type[Query]) -> Any:
 
     def exact(
         uses: GaussianMechanism, numbers: np.ndarray, query: Query, unit: Any = 1.0
-    ) -> Release:
+    ) -> NoisyAnswer:
         release = answer(uses, numbers, query, unit)
         return replace(release, value=numbers * unit) if isinstance(query, kinds) else release
 

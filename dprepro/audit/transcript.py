@@ -22,7 +22,7 @@ from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, categories
 from dprepro.audit.evidence import JOINT_EVIDENCE, Evidence, Known, observed
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.privacy.curator_base import listening
-from dprepro.privacy.query import Instruction, Query, Release, ScaledInteger
+from dprepro.privacy.query import Instruction, NoisyAnswer, Query, ScaledInteger
 
 WHOLE = "transcript"
 JOINT = 0
@@ -31,7 +31,7 @@ not what tells most there."""
 
 _TRIALS = 3000
 
-Event = tuple[Query, Release] | Instruction
+Event = tuple[Query, NoisyAnswer] | Instruction
 """An answer, float64, with what was asked; or an instruction."""
 
 Weigh = Callable[[Any, list[Event]], Sequence[Evidence]]
@@ -49,7 +49,7 @@ class Recorder:
     def __init__(self) -> None:
         self.events: list[Event] = []
 
-    def asked(self, query: Query, release: Release) -> None:
+    def asked(self, query: Query, release: NoisyAnswer) -> None:
         """Keep a query and its answer."""
         value = np.array(release.value, dtype=np.float64)
         self.events.append((query, replace(release, value=value)))

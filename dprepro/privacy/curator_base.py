@@ -1,7 +1,7 @@
 """Curators, who answer queries about private rows with noise.
 
 A curator is the only object of a fit that holds private codes, targets and scores. Everything else
-sends it a `Query` and gets a `Release`: a noisy answer, which is in the ledger.
+sends it a `Query` and gets a `NoisyAnswer`, which is in the ledger.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.query import (
     BudgetError,
     Instruction,
+    NoisyAnswer,
     Query,
-    Release,
     ScaledInteger,
     SensitivityError,
     Unit,
@@ -38,7 +38,7 @@ ROUNDING = 1e-6
 class Listener(Protocol):
     """Hears what a curator is asked and told, and what it releases: no exact value."""
 
-    def asked(self, query: Query, release: Release) -> None:
+    def asked(self, query: Query, release: NoisyAnswer) -> None:
         """Take in a query and its answer."""
 
     def told(self, instruction: Instruction) -> None:
@@ -86,14 +86,14 @@ class GaussianMechanism:
         self._uses = uses
         self._spent = 0.0
 
-    def answer(self, exact: np.ndarray, query: Query, unit: Unit = 1.0) -> Release:
+    def answer(self, exact: np.ndarray, query: Query, unit: Unit = 1.0) -> NoisyAnswer:
         """Return `exact`, int64 in units of `unit`, with noise of what is charged and of its share.
 
         Raises BudgetError if the share is not positive, or the uses are spent.
         """
         self._spend(query.share)
         scale = self._scale_of(query)
-        return Release(self._source.add_gaussian(exact, scale, unit), scale)
+        return NoisyAnswer(self._source.add_gaussian(exact, scale, unit), scale)
 
     def hand_to_kernel(self, query: Query, shape: tuple[int, ...]) -> tuple[float, np.ndarray]:
         """Return the noise of ``shape[0]`` answers to a query, and its standard deviation.
@@ -176,7 +176,7 @@ class Curator:
 
     def _answer(
         self, uses: GaussianMechanism, query: Query, exactly: Callable[[Any], ScaledInteger]
-    ) -> Release:
+    ) -> NoisyAnswer:
         """Answer a query with the noise of `uses`, or as it was answered before.
 
         `exactly` is asked for the exact answer where none was released.
@@ -227,7 +227,7 @@ class Curator:
         )  # fmt: skip
         return GaussianMechanism(self._source, scale, sensitivity.stated, uses)
 
-    def _announce(self, query: Query, release: Release) -> Release:
+    def _announce(self, query: Query, release: NoisyAnswer) -> NoisyAnswer:
         """Return the answer to a query and let listeners hear both.
 
         Raises

@@ -19,7 +19,7 @@ import numpy as np
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import Ledger, watch
 from dprepro.privacy.ledger_entry import Choice, LedgerEntry
-from dprepro.privacy.query import BudgetError, Query, Release, Unit
+from dprepro.privacy.query import BudgetError, NoisyAnswer, Query, Unit
 from dprepro.privacy.sampling.bits import Bits, UnseededGenerator, renew_if_forked
 from dprepro.privacy.sampling.sampler import SMALLEST_SCALE, ExactSampler
 from dprepro.privacy.sensitivity import Sensitivity
@@ -340,7 +340,7 @@ class _NumberedSums:
         self._sensitivity = source.ledger.entries[-1].sensitivity
         self._uses, self._most = NumberedUses(shape[:1]), shape[1:]
 
-    def answer(self, use: int, exact: np.ndarray, query: Query, unit: Unit = 1.0) -> Release:
+    def answer(self, use: int, exact: np.ndarray, query: Query, unit: Unit = 1.0) -> NoisyAnswer:
         """Return `exact`, int64 in units of `unit`, with noise of the query's charged sensitivity.
 
         Raises BudgetError if the use was taken before, or the ledger has no such use. Raises
@@ -349,7 +349,7 @@ class _NumberedSums:
         _check_shape(exact, self._most)
         self._uses.take((use,))
         scale = query.charged / self._sensitivity * self._scale
-        return Release(self._add(exact, scale, unit), scale)
+        return NoisyAnswer(self._add(exact, scale, unit), scale)
 
 
 def _check_shape(exact: np.ndarray, most: tuple[int, ...]) -> None:
@@ -423,13 +423,15 @@ class ExponentialMechanism:
         self._scale = source.enter_exponential(**settings)
         self._sensitivity = source.ledger.entries[-1].sensitivity
 
-    def choose(self, use: Use, utilities: np.ndarray, query: Query, unit: float = 1.0) -> Release:
+    def choose(
+        self, use: Use, utilities: np.ndarray, query: Query, unit: float = 1.0
+    ) -> NoisyAnswer:
         """Return which candidate is chosen, given utilities, int64 (n,) in units of `unit`.
 
         Raises BudgetError if the use was taken before.
         """
         scale = self._take(use, query)
-        return Release(np.asarray(self._source.choose(utilities, scale, unit)), scale)
+        return NoisyAnswer(np.asarray(self._source.choose(utilities, scale, unit)), scale)
 
     def hand_to_kernel(self, use: Use, query: Query) -> tuple[float, np.ndarray]:
         """Return (s of P(candidate) ~ exp(utility / s), the state of the random bits).
@@ -457,7 +459,9 @@ class PermuteAndFlipMechanism:
         self._source, self._scale = source, source.enter_permute_and_flip(**settings)
         self._sensitivity = source.ledger.entries[-1].sensitivity
 
-    def choose(self, use: int, utilities: np.ndarray, query: Query, unit: float = 1.0) -> Release:
+    def choose(
+        self, use: int, utilities: np.ndarray, query: Query, unit: float = 1.0
+    ) -> NoisyAnswer:
         """Return a candidate of each row of `utilities`, int64 (choices, candidates), of `unit`.
 
         Raises BudgetError if the use was taken before. Raises ValueError if there are more choices
@@ -466,7 +470,7 @@ class PermuteAndFlipMechanism:
         _check_shape(utilities, self._most)
         self._uses.take((use,))
         scale = query.charged / self._sensitivity * self._scale
-        return Release(self._source.permute_and_flip(utilities, scale, unit), scale)
+        return NoisyAnswer(self._source.permute_and_flip(utilities, scale, unit), scale)
 
 
 class SampledGaussianMechanism:
@@ -483,7 +487,7 @@ class SampledGaussianMechanism:
         entry = source.ledger.entries[-1]
         self._scale, self._sensitivity = entry.scale, entry.sensitivity
 
-    def answer(self, exact: np.ndarray, query: Query) -> Release:
+    def answer(self, exact: np.ndarray, query: Query) -> NoisyAnswer:
         """Return `exact`, float32, with noise of the query's charged sensitivity.
 
         Raises BudgetError if as many sums were answered as the mechanism has draws. Raises
@@ -499,4 +503,4 @@ class SampledGaussianMechanism:
                 f"the shape {noise.shape}: ask for those"
             )
         factor = query.charged / self._sensitivity
-        return Release(exact + np.float32(factor) * noise, factor * self._scale)
+        return NoisyAnswer(exact + np.float32(factor) * noise, factor * self._scale)

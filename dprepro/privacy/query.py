@@ -26,7 +26,7 @@ class BudgetError(ValueError):
 
 
 @dataclass(frozen=True)
-class Release:
+class NoisyAnswer:
     """A noisy answer.
 
     Attributes

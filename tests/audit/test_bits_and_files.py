@@ -5,8 +5,8 @@ import pytest
 
 from dprepro.audit import AuditVerdict, audit, find_case, subjects
 from dprepro.methods.dp_ebm.curator import DPEBMCurator
-from dprepro.privacy.curator_base import Release
 from dprepro.privacy.mechanisms import NoiseSource
+from dprepro.privacy.query import NoisyAnswer
 
 CASES = [name for name, _ in subjects() if name.endswith(("/bits", "/file"))]
 BITS = ["dp-ebm-sound/bits", "dpboost-sound/bits"]
@@ -48,7 +48,7 @@ def no_noise_in_the_first_histogram(monkeypatch):
         release = noisy(self, query)
         if query.feature:
             return release
-        return Release(self._exact.open().answer(query).numbers * 1.0, release.scale)
+        return NoisyAnswer(self._exact.open().answer(query).numbers * 1.0, release.scale)
 
     monkeypatch.setattr(DPEBMCurator, "cell_counts", exact)
     monkeypatch.setattr("dprepro.privacy.query.may_open", lambda _: True)

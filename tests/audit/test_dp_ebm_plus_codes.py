@@ -28,7 +28,7 @@ from dprepro.methods.dp_ebm_plus.queries import (
     Residuals,
     Start,
 )
-from dprepro.privacy.query import Release
+from dprepro.privacy.query import NoisyAnswer
 
 SIZES = (3, 2)
 """Categories of each feature; every one is a bin."""
@@ -96,11 +96,11 @@ def of_adversary(group, rows, canary, told, asked, loss=LOGISTIC):
     """Return what a group of so many equal rows adds, and what the canary adds."""
     heard = Recorder()
     for k, size in enumerate(SIZES):
-        heard.asked(Histogram(1.0, 1.0, k), Release(np.zeros(size + 1), 1.0))
+        heard.asked(Histogram(1.0, 1.0, k), NoisyAnswer(np.zeros(size + 1), 1.0))
     for each in told:
         heard.told(each)
     size = sizes_of(asked)
-    heard.asked(asked, Release(np.zeros(size), 1.0))
+    heard.asked(asked, NoisyAnswer(np.zeros(size), 1.0))
     middle = 0.0 if loss is LOGISTIC else 0.5
     known = Known(
         cells=np.array([group[:2]]), targets=np.array([group[2] - middle]),

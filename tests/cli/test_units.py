@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app
 from dprepro.runtime.errors import DpreproError
-from tests.experiment.test_parts import FITTED, config, owned
+from tests.experiment.test_train_test_rows import FITTED, config, owned
 from tests.in_process import in_process
 from tests.lab import lab
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dprepro.privacy.curator_base import Curator
-from dprepro.privacy.query import Query, Release
+from dprepro.privacy.query import NoisyAnswer, Query
 
 
 class Answers:
@@ -19,10 +19,10 @@ class Answers:
     def __init__(self) -> None:
         self.kept: list[tuple[type, dict[str, Any]]] = []
 
-    def keep(self, query: Query, release: Release) -> None:
+    def keep(self, query: Query, release: NoisyAnswer) -> None:
         self.kept.append((type(query), copy.deepcopy(vars(release))))
 
-    def put(self, query: Query, release: Release) -> None:
+    def put(self, query: Query, release: NoisyAnswer) -> None:
         asked, fields = self.kept.pop(0)
         assert asked is type(query)
         for name, value in fields.items():
@@ -30,11 +30,11 @@ class Answers:
 
 
 @contextmanager
-def overhearing(heard: Callable[[Query, Release], None]) -> Iterator[None]:
+def overhearing(heard: Callable[[Query, NoisyAnswer], None]) -> Iterator[None]:
     """Let `heard` have every answer of every curator before it is given; it may change it."""
     announce = Curator._announce
 
-    def announced(curator: Curator, query: Query, release: Release) -> Release:
+    def announced(curator: Curator, query: Query, release: NoisyAnswer) -> NoisyAnswer:
         answer = announce(curator, query, release)
         heard(query, answer)
         return answer

@@ -36,7 +36,7 @@ from dprepro.privacy.mechanisms import (
     SampledGaussianMechanism,
     _NumberedSums,
 )
-from dprepro.privacy.query import Query, Release
+from dprepro.privacy.query import NoisyAnswer, Query
 from dprepro.privacy.sampling import ExactSampler
 from tests.methods.dpboost.lab import of_cuts
 
@@ -129,7 +129,7 @@ class Ears:
         self._asked: Any = None
         self._turn, self._seed = 0, seed
 
-    def hear(self, uses: Any, query: Query, exact: np.ndarray, unit: Any = 1.0) -> Release:
+    def hear(self, uses: Any, query: Query, exact: np.ndarray, unit: Any = 1.0) -> NoisyAnswer:
         """Keep an exact answer, and return something."""
         entry: LedgerEntry = uses.entry
         usual = {"gaussian": _l2, "laplace": _l1}.get(entry.mechanism, _half_range)
@@ -140,7 +140,7 @@ class Ears:
                 query.gap is not None,
             )
         )  # fmt: skip
-        return Release(np.zeros(np.shape(exact), np.int64), 1.0)
+        return NoisyAnswer(np.zeros(np.shape(exact), np.int64), 1.0)
 
     def products(self, source: NoiseSource, exact: np.ndarray, scale: float, unit: float) -> Any:
         """Hear one kind of products of `LinearCurator`, which has an entry; each is a use."""
@@ -223,15 +223,19 @@ def listening() -> Iterator[Ears]:
     """Let all curators answer `Ears`, and sample all rows or by their places."""
     ears = Ears()
 
-    def numbered(uses: Any, _: Any, exact: np.ndarray, query: Query, unit: Any = 1.0) -> Release:
+    def numbered(
+        uses: Any, _: Any, exact: np.ndarray, query: Query, unit: Any = 1.0
+    ) -> NoisyAnswer:
         return ears.hear(uses, query, exact, unit)
 
-    def in_order(uses: Any, exact: np.ndarray, query: Query, unit: Any = 1.0) -> Release:
+    def in_order(uses: Any, exact: np.ndarray, query: Query, unit: Any = 1.0) -> NoisyAnswer:
         return ears.hear(uses, query, exact, unit)
 
-    def choose(uses: Any, _: Any, exact: np.ndarray, query: Query, unit: float = 1.0) -> Release:
+    def choose(
+        uses: Any, _: Any, exact: np.ndarray, query: Query, unit: float = 1.0
+    ) -> NoisyAnswer:
         chosen = ears.hear(uses, query, exact, unit).value
-        return Release(chosen[..., 0], 1.0)
+        return NoisyAnswer(chosen[..., 0], 1.0)
 
     def every_row(_: Any, rows: int, __: Any) -> Iterator[np.ndarray]:
         while True:

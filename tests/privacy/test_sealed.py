@@ -16,7 +16,7 @@ import pytest
 
 from dprepro.methods.dp_ebm.curator import DPEBMCurator
 from dprepro.privacy.curator_base import Curator, listening
-from dprepro.privacy.query import Instruction, Private, Query, Release
+from dprepro.privacy.query import Instruction, NoisyAnswer, Private, Query
 from tests.privacy.contents import contents
 from tests.privacy.curators import FITS, Fit, curator_classes, exchanged, table
 
@@ -54,7 +54,7 @@ class Watch:
         for curator in self.made:
             self.seen.append(contents(vars(curator), seen={id(self), id(curator)}))
 
-    def asked(self, query: Query, release: Release) -> None:
+    def asked(self, query: Query, release: NoisyAnswer) -> None:
         self.look()
 
     def told(self, instruction: Instruction) -> None:

@@ -82,7 +82,7 @@ NOISY = "self._noise.answer(exact, query)"
         ("regression", CLIPPED, "np.clip(units, -LARGEST, 2 * LARGEST)", "no_row"),
         ("regression", CLIPPED, f"3 * {CLIPPED}", "an_audit"),
         ("binary", "places.ravel()", "places[:, [0, 0, 1]].ravel()", "no_row"),
-        ("binary", NOISY, "Release(exact * 1.0, 1.0)", "an_audit"),
+        ("binary", NOISY, "NoisyAnswer(exact * 1.0, 1.0)", "an_audit"),
     ],
 )
 def test_the_tests_of_a_new_method_find_its_faults(

@@ -15,7 +15,7 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import Private, Query, Release, ScaledInteger, SensitivityError
+from dprepro.privacy.query import NoisyAnswer, Private, Query, ScaledInteger, SensitivityError
 from dprepro.privacy.sensitivity import ADD_REMOVE, Sensitivity
 
 TARGET_WEIGHT = 0.7
@@ -124,7 +124,7 @@ class MomentsCurator(Curator):
             budget=budget,
         )
 
-    def answer(self, query: Moments) -> Release:
+    def answer(self, query: Moments) -> NoisyAnswer:
         """Return the noisy moments, float64.
 
         Raises

@@ -20,7 +20,7 @@ from dprepro.methods.cnn.network import images_of, side_of
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource, SampledGaussianMechanism
-from dprepro.privacy.query import Private, Query, Release
+from dprepro.privacy.query import NoisyAnswer, Private, Query
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.subsampling import poisson_sample
 
@@ -228,7 +228,7 @@ class ImageCurator(Curator):
         images = images.contiguous(memory_format=torch.channels_last)
         self._exact = Private((ClippedGradients(torch, network, images, codes), len(codes)))
 
-    def answer(self, query: GradientQuery) -> Release:
+    def answer(self, query: GradientQuery) -> NoisyAnswer:
         """Return the noisy sum over the next sample, float32 (P,); its size stays secret.
 
         Raises

@@ -24,7 +24,7 @@ from dprepro.estimators.inputs import Rows
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import LaplaceMechanism, NoiseSource
-from dprepro.privacy.query import Private, Query, Release
+from dprepro.privacy.query import NoisyAnswer, Private, Query
 from dprepro.privacy.sampling import ExactSampler
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
@@ -172,7 +172,7 @@ class BagCurator(Curator):
         self._read_exactly(STUDENT_ROWS)
         return encode(self._student.open().iloc[:labels], self._domain)
 
-    def votes(self, query: Votes, asked: np.ndarray) -> Release:
+    def votes(self, query: Votes, asked: np.ndarray) -> NoisyAnswer:
         """Return the noisy votes for both classes on rows (n, columns), float64 (n, 2).
 
         They are over the query's divisor, and whole numbers of 1 / divisor.
@@ -188,7 +188,7 @@ class BagCurator(Curator):
         unit = 1 / query.divisor
         answers = [self._uses.answer(k, exact, query, unit) for k, exact in enumerate(counts)]
         value = np.array([answer.value for answer in answers])
-        return self._announce(query, Release(value, answers[0].scale))
+        return self._announce(query, NoisyAnswer(value, answers[0].scale))
 
 
 def enter_votes(source: NoiseSource, rate: float, labels: int) -> LaplaceMechanism:

@@ -26,9 +26,9 @@ from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import in_units
 from dprepro.privacy.query import (
+    NoisyAnswer,
     Private,
     PrivateRowsError,
-    Release,
     ScaledInteger,
     SensitivityError,
 )
@@ -220,7 +220,7 @@ class DPEBMCurator(Curator):
             )
         return self._exact.open().n_rows
 
-    def cell_counts(self, query: CellCounts) -> Release:
+    def cell_counts(self, query: CellCounts) -> NoisyAnswer:
         """Return the noisy rows per cell of a feature, float64 (cells,); see `histogram`.
 
         Raises

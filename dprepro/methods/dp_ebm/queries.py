@@ -9,7 +9,7 @@ import numpy as np
 
 from dprepro.methods.dp_ebm.losses import Loss
 from dprepro.privacy.composition import TwoPhaseNoise
-from dprepro.privacy.query import Instruction, Query, Release
+from dprepro.privacy.query import Instruction, NoisyAnswer, Query
 from dprepro.privacy.sensitivity import Adjacency, histogram_sensitivity, leaf_sum_sensitivity
 
 
@@ -121,7 +121,7 @@ class Steps:
 
 
 @dataclass(frozen=True, eq=False)
-class Boosted(Release):
+class Boosted(NoisyAnswer):
     """The answer to `LeafSums`.
 
     Attributes

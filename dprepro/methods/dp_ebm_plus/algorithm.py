@@ -66,7 +66,7 @@ from dprepro.methods.dp_ebm_plus.queries import (
 )
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import gdp_part
-from dprepro.privacy.query import Release
+from dprepro.privacy.query import NoisyAnswer
 from dprepro.rows.table import report
 
 
@@ -139,7 +139,7 @@ def release_totals(curator: PlusCurator, loss: Loss) -> tuple[float, float, floa
 
 
 def merge(
-    curator: PlusCurator, domain: Domain, histograms: list[Release], rows: float, **rule: float
+    curator: PlusCurator, domain: Domain, histograms: list[NoisyAnswer], rows: float, **rule: float
 ) -> tuple[list[FeatureBins], list[Function]]:
     """Return each feature's bins and function of zeros; `rule` is that of `merge_fine`."""
     all_bins, functions = [], []
@@ -153,7 +153,7 @@ def merge(
 
 
 def divide(
-    curator: PlusCurator, domain: Domain, histograms: list[Release], rows: float
+    curator: PlusCurator, domain: Domain, histograms: list[NoisyAnswer], rows: float
 ) -> tuple[list[FeatureBins], list[Function]]:
     """Return each feature's public bins and function of zeros; see `public_bins`."""
     all_bins, functions = [], []

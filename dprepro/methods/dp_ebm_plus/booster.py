@@ -36,7 +36,7 @@ from dprepro.methods.dp_ebm_plus.losses import Loss, weighted_mean
 from dprepro.methods.dp_ebm_plus.queries import Code, CodedResiduals, Residuals
 from dprepro.methods.dp_ebm_plus.smoothing import Priors, lookup, priors, smooth
 from dprepro.methods.dp_ebm_plus.strategy import code, decaying, typical_norm
-from dprepro.privacy.query import Release
+from dprepro.privacy.query import NoisyAnswer
 
 INTERCEPT_WEIGHT = 0.5
 """mu^2 of the intercept's query, where that of the mean feature's query is 1."""
@@ -188,7 +188,7 @@ class Booster:
         noise = self.deviation * math.sqrt(max(len(self.functions), 1) / self.n_epochs)
         self.signal = self.rows / noise
         self.clearness = min(self.signal / _CLEAR, 1.0)
-        self.magnitudes: list[Release] = []
+        self.magnitudes: list[NoisyAnswer] = []
         self.pace = Pace(len(self.functions))
         self._set_decays()
 
@@ -208,7 +208,7 @@ class Booster:
         """
         return divided(self.shares.features, self.functions)
 
-    def choose_bound(self, magnitudes: Release) -> float:
+    def choose_bound(self, magnitudes: NoisyAnswer) -> float:
         """Choose where to clip by a noisy histogram of |residual|; return its root mean square."""
         self.magnitudes.append(magnitudes)
         sizes, square = self.sizes()
@@ -312,7 +312,7 @@ class Booster:
         return (number + 1) * (1 - cubic + cubic * place * place)
 
     def learn_all(
-        self, functions: list[Function], query: CodedResiduals, release: Release, number: int
+        self, functions: list[Function], query: CodedResiduals, release: NoisyAnswer, number: int
     ) -> list[np.ndarray]:
         """Return what all functions move to that were asked about in one query; see `learn`."""
         learned = []

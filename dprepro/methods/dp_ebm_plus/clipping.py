@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 from scipy.special import erf, gamma, gammainc
 
-from dprepro.privacy.query import Release
+from dprepro.privacy.query import NoisyAnswer
 
 MAGNITUDES = 20
 """Cells for |residual|: half octaves of the target's range, down to a thousandth."""
@@ -160,7 +160,7 @@ _OCTAVES_OF_SIZES = 1.5
 """Standard deviation of the deviation's binary logarithm a priori, if anything is known of it."""
 
 
-def mean_counts(counts: Sequence[Release], weights: np.ndarray) -> tuple[np.ndarray, float]:
+def mean_counts(counts: Sequence[NoisyAnswer], weights: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the weighted mean of noisy counts, float64 (20,), and the deviation of its noise.
 
     `weights` has a number for each of the `counts`; their sum does not matter.

@@ -47,9 +47,9 @@ from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.query import (
     BudgetError,
     Instruction,
+    NoisyAnswer,
     Private,
     Query,
-    Release,
     ScaledInteger,
     SensitivityError,
 )
@@ -363,7 +363,7 @@ class PlusCurator(Curator):
         self._uses |= dict.fromkeys(asked, epochs)
         return multiplier
 
-    def answer(self, query: Query) -> Release:
+    def answer(self, query: Query) -> NoisyAnswer:
         """Answer a query of a phase that is open.
 
         Raises

@@ -55,7 +55,7 @@ from dprepro.methods.dp_ebm_plus.smoothing import (
     lookup,
     smooth,
 )
-from dprepro.privacy.query import Release
+from dprepro.privacy.query import NoisyAnswer
 
 _DRIFTS = np.array([1 / 81, 1 / 27, 1 / 9, 1 / 3])
 """How far the level may move over all epochs a priori, in standard deviations of the residuals."""
@@ -380,7 +380,7 @@ class CoarseBooster(Booster):
         shares = likely_shares(noisy, noise, self.rows, self.rows_noise, self.typical)
         return self.rows * shares, float((shares * (EDGES * HALF_CELL) ** 2).sum())
 
-    def choose_bound(self, magnitudes: Release) -> float:
+    def choose_bound(self, magnitudes: NoisyAnswer) -> float:
         """See `Booster.choose_bound`; bands keep to the root mean square that is returned."""
         self.root_mean_square = super().choose_bound(magnitudes)
         return self.root_mean_square

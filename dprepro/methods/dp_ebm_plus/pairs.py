@@ -54,7 +54,7 @@ from dprepro.methods.dp_ebm_plus.queries import (
 )
 from dprepro.methods.dp_ebm_plus.smoothing import band_of_inverse, factor, lookup, solve
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.query import Release
+from dprepro.privacy.query import NoisyAnswer
 from dprepro.runtime.kernels import kernel
 
 _KINDS = np.array([[1.0, 0.0], [0.3, 1.0], [0.03, 1.0]])
@@ -370,7 +370,7 @@ class PairBooster(Booster):
             self.magnitudes = []  # the residuals of a model without them were larger
         return pairs
 
-    def choose_bound_for_pairs(self, sizes: Release, deviation: float, cells: float) -> None:
+    def choose_bound_for_pairs(self, sizes: NoisyAnswer, deviation: float, cells: float) -> None:
         """Choose as `choose_bound`, for pairs of so many cells: `deviation` is their noise."""
         self.choose_bound(sizes)
         found, _ = likely_sizes(sizes.value, sizes.scale, self.rows, self.typical)

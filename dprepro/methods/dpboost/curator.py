@@ -25,7 +25,7 @@ from dprepro.methods.dpboost.variants import BIN_EDGES, Variant
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import ExponentialMechanism, LaplaceMechanism, in_units
-from dprepro.privacy.query import BudgetError, Instruction, Private, Query, Release
+from dprepro.privacy.query import BudgetError, Instruction, NoisyAnswer, Private, Query
 from dprepro.privacy.sampling.sampler import dyadic
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
 
@@ -236,7 +236,7 @@ class DPBoostCurator(Curator):
         targets = self._exact.open().targets
         return float(np.rint(int(targets.sum()) / targets.size)) * UNIT
 
-    def splits(self, query: SplitQuery) -> Release:
+    def splits(self, query: SplitQuery) -> NoisyAnswer:
         """Return the nodes of the next tree: feature, cut and left child, int64 (3, nodes).
 
         Raises
@@ -268,9 +268,9 @@ class DPBoostCurator(Curator):
         self._numbers = constant_draws.leaf_numbers(feature, left)
         self._grown += 1
         self._answered = False
-        return self._announce(query, Release(np.stack([feature, cut, left]), scale))
+        return self._announce(query, NoisyAnswer(np.stack([feature, cut, left]), scale))
 
-    def leaf_values(self, query: LeafQuery) -> Release:
+    def leaf_values(self, query: LeafQuery) -> NoisyAnswer:
         """Return the noisy values of the leaves of the tree just split, float64 (leaves,).
 
         Raises
@@ -289,7 +289,7 @@ class DPBoostCurator(Curator):
             return self._announce(query, self._leaves.answer(self._grown - 1, means, query, UNIT))
         by_number = means[np.argsort(self._numbers)]
         release = self._leaves.answer(self._grown - 1, by_number, query, UNIT)
-        return self._announce(query, Release(release.value[self._numbers], release.scale))
+        return self._announce(query, NoisyAnswer(release.value[self._numbers], release.scale))
 
     def _next_rows(self, exact: ExactRows, bound: float) -> np.ndarray:
         """Draw the rows of the next tree: of an ensemble, each row trains one tree at most."""

@@ -15,7 +15,7 @@ from sklearn.tree._tree import Tree
 
 from dprepro.methods.library_curator import LibraryCurator
 from dprepro.privacy.mechanisms import PermuteAndFlipMechanism
-from dprepro.privacy.query import Private, Query, Release, SensitivityError
+from dprepro.privacy.query import NoisyAnswer, Private, Query, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE, ZERO_OUT, Adjacency
 
 
@@ -94,7 +94,7 @@ class ForestCurator(LibraryCurator):
 
     relations = frozenset({ZERO_OUT, REPLACE_ONE})
 
-    def grow(self, forest: RandomForestClassifier, query: LeafLabels) -> Release:
+    def grow(self, forest: RandomForestClassifier, query: LeafLabels) -> NoisyAnswer:
         """Let the library grow `forest`, and return the labels of all leaves, int64 (leaves,).
 
         A leaf without rows gets any label with equal probability, as in the library.

@@ -18,9 +18,9 @@ from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.query import (
     BudgetError,
     Instruction,
+    NoisyAnswer,
     Private,
     Query,
-    Release,
     ScaledInteger,
     SensitivityError,
 )
@@ -156,7 +156,7 @@ class GradientCurator(Curator):
             uses=uses, budget=budget,
         )  # fmt: skip
 
-    def answer(self, query: RowCount | GradientSum) -> Release:
+    def answer(self, query: RowCount | GradientSum) -> NoisyAnswer:
         """Answer a query that is open.
 
         Raises

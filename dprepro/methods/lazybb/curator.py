@@ -27,7 +27,7 @@ from dprepro.methods.lazybb.rademacher import accuracy_bound
 from dprepro.methods.lazybb.weights import Weighing
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import Instruction, Private, Release, SensitivityError
+from dprepro.privacy.query import Instruction, NoisyAnswer, Private, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.smooth_sensitivity import TOTAL, weighted_choices, weighted_noisy_max
 
@@ -229,14 +229,14 @@ class LazyBBCurator(Curator):
             )
         self._require_budget(rates.gap)
 
-    def choose_rule(self, query: RuleQuery) -> Release:
+    def choose_rule(self, query: RuleQuery) -> NoisyAnswer:
         """Return the 1-Rule of this round, an integer."""
         self._check_density(query)
         exact = self._exact.open()
         quality = -errors(exact.literals, exact.signed_weights())
         return self._announce(query, self._pick((exact.turn,), quality >> query.dropped, query))
 
-    def choose_split(self, query: SplitQuery) -> Release:
+    def choose_split(self, query: SplitQuery) -> NoisyAnswer:
         """Return the next split of this round's tree, an integer; see `SplitQuery`."""
         self._check_density(query)
         exact = self._exact.open()
@@ -244,7 +244,7 @@ class LazyBBCurator(Curator):
         use, quality = (exact.turn, tree.leaves - 1), tree.gains().ravel()
         return self._announce(query, self._pick(use, quality >> query.dropped, query))
 
-    def label_leaves(self, query: LabelQuery) -> Release:
+    def label_leaves(self, query: LabelQuery) -> NoisyAnswer:
         """Return the label of each leaf of this round's tree, int64 (leaves,) of -1 and 1."""
         self._check_density(query)
         exact = self._exact.open()
@@ -255,7 +255,7 @@ class LazyBBCurator(Curator):
             )
         noisy = self._noisy(exact.turn, weights >> query.dropped, query)
         labels = 2 * np.argmax(noisy.value, axis=1) - 1
-        return self._announce(query, Release(labels, noisy.scale))
+        return self._announce(query, NoisyAnswer(labels, noisy.scale))
 
     def diagnose(self) -> Diagnostics:
         """Return exact figures of the rounds so far, which the ledger lists.
@@ -275,10 +275,10 @@ class LazyBBCurator(Curator):
         exact = self._exact.open()
         return accuracy_bound(exact.literals, self.diagnose().margins, exact.turn)
 
-    def _pick(self, use: tuple[int, ...], quality: np.ndarray, query: SmoothQuery) -> Release:
+    def _pick(self, use: tuple[int, ...], quality: np.ndarray, query: SmoothQuery) -> NoisyAnswer:
         return self._choices.choose(use, quality, query, query.unit)
 
-    def _noisy(self, turn: int, weights: np.ndarray, query: SmoothQuery) -> Release:
+    def _noisy(self, turn: int, weights: np.ndarray, query: SmoothQuery) -> NoisyAnswer:
         return self._labels.answer(turn, weights, query, query.unit)
 
     def _check_density(self, query: SmoothQuery) -> None:
@@ -301,8 +301,8 @@ class ExactCurator(LazyBBCurator):
     def enter(self, rates: Rates) -> None:
         """Enter nothing: there is no noise."""
 
-    def _pick(self, use: tuple[int, ...], quality: np.ndarray, query: SmoothQuery) -> Release:
-        return Release(np.asarray(np.argmax(quality)), 0.0)
+    def _pick(self, use: tuple[int, ...], quality: np.ndarray, query: SmoothQuery) -> NoisyAnswer:
+        return NoisyAnswer(np.asarray(np.argmax(quality)), 0.0)
 
-    def _noisy(self, turn: int, weights: np.ndarray, query: SmoothQuery) -> Release:
-        return Release(weights, 0.0)
+    def _noisy(self, turn: int, weights: np.ndarray, query: SmoothQuery) -> NoisyAnswer:
+        return NoisyAnswer(weights, 0.0)

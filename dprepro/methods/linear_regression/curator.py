@@ -13,7 +13,7 @@ from dprepro.methods.linear_regression.products import Grid, Moments, scaled, sy
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NumberedUses
-from dprepro.privacy.query import Private, Query, Release
+from dprepro.privacy.query import NoisyAnswer, Private, Query
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
@@ -40,7 +40,7 @@ class Products(Query):
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyProducts(Release):
+class NoisyProducts(NoisyAnswer):
     """The answer to `Products`: `value` is the noisy X'X, float64 (columns, columns).
 
     Attributes

@@ -18,7 +18,7 @@ from dprepro.methods.locally_linear.gradients import (
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource, SampledGaussianMechanism
-from dprepro.privacy.query import BudgetError, Instruction, Private, Query, Release
+from dprepro.privacy.query import BudgetError, Instruction, NoisyAnswer, Private, Query
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.subsampling import ACCOUNTANTS
 
@@ -147,7 +147,7 @@ class LLMCurator(Curator):
         self._uses = _enter(self._source, shape, params, noise, len(opened))
         self._exact = Private(ExactGradients(opened, params, self._source.generator))
 
-    def answer(self, query: GradientQuery) -> Release:
+    def answer(self, query: GradientQuery) -> NoisyAnswer:
         """Return the noisy sum over the next batch, float32 (M, K, D' + 1).
 
         How many rows the batch has stays secret.

@@ -24,7 +24,7 @@ from scipy.special import expit
 from dprepro.methods.library_curator import LibraryCurator
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import LedgerEntry
-from dprepro.privacy.query import BudgetError, Query, Release, SensitivityError
+from dprepro.privacy.query import BudgetError, NoisyAnswer, Query, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 CURVATURE = 0.25
@@ -183,7 +183,7 @@ class LogisticCurator(LibraryCurator):
 
     relations = frozenset({REPLACE_ONE})
 
-    def fit(self, model: LogisticRegression, query: Coefficients) -> Release:
+    def fit(self, model: LogisticRegression, query: Coefficients) -> NoisyAnswer:
         """Let the library fit `model`, and return its coefficients, float64 (1, columns).
 
         The last of them is the intercept, if there is one. What the proof lacks becomes a gap of
@@ -210,7 +210,7 @@ class LogisticCurator(LibraryCurator):
             self._source.ledger.gaps.append(STOPPED)
         # How many steps it took follows from the rows, and was not released: the most there can be.
         model.n_iter_ = np.array([model.max_iter])
-        return self._announce(query, Release(_coefficients(model), entry.scale))
+        return self._announce(query, NoisyAnswer(_coefficients(model), entry.scale))
 
     def _enter(self, query: Coefficients) -> LedgerEntry:
         entry, ledger = query.entry(), self._source.ledger

@@ -29,7 +29,7 @@ from dprepro.methods.random_boosting.candidates import (
 from dprepro.methods.random_boosting.trees import Tree
 from dprepro.privacy.curator_base import Curator, GaussianMechanism
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import Instruction, Private, Query, Release, ScaledInteger
+from dprepro.privacy.query import Instruction, NoisyAnswer, Private, Query, ScaledInteger
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT, Sensitivity
 
 UNIT = 2.0**-24
@@ -284,7 +284,7 @@ class RandomBoostingCurator(Curator):
         self._read_exactly(QUANTILES)
         return self._exact.open().quantiles(number)
 
-    def leaf_sums(self, query: LeafSums) -> Release:
+    def leaf_sums(self, query: LeafSums) -> NoisyAnswer:
         """Return noisy sums over the leaves of a tree, float64 (parts, leaves).
 
         Raises
@@ -302,7 +302,7 @@ class RandomBoostingCurator(Curator):
             ),
         )
 
-    def histogram(self, query: CurvatureHistogram, n_bins: int) -> Release:
+    def histogram(self, query: CurvatureHistogram, n_bins: int) -> NoisyAnswer:
         """Return the noisy curvature in each of the bins of a feature, float64 (n_bins,).
 
         Raises

@@ -18,7 +18,7 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import LaplaceMechanism, NumberedGaussianMechanism
-from dprepro.privacy.query import Instruction, Private, Query, Release
+from dprepro.privacy.query import Instruction, NoisyAnswer, Private, Query
 from dprepro.privacy.sensitivity import ZERO_OUT, Sensitivity
 
 SETTINGS = "settings: those published were chosen, for each epsilon, by scores on the test rows"
@@ -267,7 +267,7 @@ class SBDTCurator(Curator):
             self._source.ledger.gaps.append(HALVED)
         self._require_budget(HALVED if HALVED in self._source.ledger.gaps else None)
 
-    def target_mean(self, query: TargetSum) -> Release:
+    def target_mean(self, query: TargetSum) -> NoisyAnswer:
         """Return the noisy mean of the clipped targets, float64 (1,).
 
         Raises
@@ -278,9 +278,9 @@ class SBDTCurator(Curator):
         exact = self._exact.open()
         noisy = self._initial.answer(0, exact.target_sum(query), query, UNIT)
         rows = max(exact.rows, 1)
-        return self._announce(query, Release(noisy.value / rows, noisy.scale / rows))
+        return self._announce(query, NoisyAnswer(noisy.value / rows, noisy.scale / rows))
 
-    def leaf_sums(self, query: LeafSums) -> Release:
+    def leaf_sums(self, query: LeafSums) -> NoisyAnswer:
         """Return the noisy sums of residuals and of curvatures in the leaves, float64 (2, leaves).
 
         They are weighted: see `Weights`. Which rows were sampled stays secret.

@@ -20,7 +20,7 @@ from dprepro.estimators.inputs import Rows
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NumberedGaussianMechanism
-from dprepro.privacy.query import Instruction, Private, Query, Release
+from dprepro.privacy.query import Instruction, NoisyAnswer, Private, Query
 from dprepro.privacy.sensitivity import ZERO_OUT, Sensitivity
 
 
@@ -232,7 +232,7 @@ class ToyCurator(Curator):
         self._read_exactly(COUNTS)
         return [counts > 0 for counts in self._exact.open().counts]
 
-    def mean_residuals(self, query: MeanResiduals) -> Release:
+    def mean_residuals(self, query: MeanResiduals) -> NoisyAnswer:
         """Return the noisy mean residual of each bin of a feature, float64 (bins,).
 
         It is a whole number of `UNIT`.

@@ -18,7 +18,7 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import LaplaceMechanism, WishartMechanism
-from dprepro.privacy.query import Instruction, Private, Query, Release
+from dprepro.privacy.query import Instruction, NoisyAnswer, Private, Query
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 UNIT = 2.0**-30
@@ -152,7 +152,7 @@ class WishartCurator(Curator):
             budget=PrivacyBudget(left, 0.0),
         )
 
-    def means(self, query: ColumnMeans) -> Release:
+    def means(self, query: ColumnMeans) -> NoisyAnswer:
         """Return the noisy means of [X, y], float64 (p,), within the bounds that the ledger lists.
 
         The release's scale is in units of a column's range over n.
@@ -165,9 +165,9 @@ class WishartCurator(Curator):
         self._read_exactly(BOUNDS)
         exact = self._exact.open()
         noisy = self._means.answer(0, exact.places(), query, UNIT)
-        return self._announce(query, Release(exact.means_of(noisy.value), noisy.scale))
+        return self._announce(query, NoisyAnswer(exact.means_of(noisy.value), noisy.scale))
 
-    def moments(self, query: SecondMoments) -> Release:
+    def moments(self, query: SecondMoments) -> NoisyAnswer:
         """Return the noisy second moments of [X, y] less what was told, float64 (p, p).
 
         The release's scale is in units of the largest row norm of X, which the ledger lists.
@@ -182,7 +182,7 @@ class WishartCurator(Curator):
         self._require_gap(NOT_PRIVATE)
         self._read_exactly(LARGEST_NORM)
         scale, draw = self._moments.hand_to_kernel(0, query)
-        return self._announce(query, Release(self._exact.open().noisy_moments(draw), scale))
+        return self._announce(query, NoisyAnswer(self._exact.open().noisy_moments(draw), scale))
 
     def _follow(self, instruction: Any) -> None:
         self._exact.open().centre(instruction.means)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dprepro.audit.evidence as evidence
-from dprepro.privacy.query import Instruction, Query, Release
+from dprepro.privacy.query import Instruction, NoisyAnswer, Query
 
 ADVERSARIES = {
     "dp_ebm": "answers", "dp_ebm_plus": "Adversary", "dpboost": "evidence", "lazybb": "choices",
@@ -61,7 +61,7 @@ def strangers(path, name):
             continue
         kind = getattr(importlib.import_module(module), used_name, None)
         if module in OF_THE_AUDIT or (
-            isinstance(kind, type) and issubclass(kind, Query | Instruction | Release)
+            isinstance(kind, type) and issubclass(kind, Query | Instruction | NoisyAnswer)
         ):
             continue
         found.add(f"{module}.{used_name}")

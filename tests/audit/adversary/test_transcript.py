@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dprepro.audit.transcript import Recorder
-from dprepro.privacy.query import Instruction, Query, Release
+from dprepro.privacy.query import Instruction, NoisyAnswer, Query
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Told(Instruction):
 def test_answers_and_instructions_are_kept_in_order_whatever_becomes_of_the_arrays():
     recorder, value, query = Recorder(), np.arange(3), Asked(1.0, 1.0)
     recorder.told(Told("before"))
-    recorder.asked(query, Release(value, 2.0))
+    recorder.asked(query, NoisyAnswer(value, 2.0))
     value[:] = 7
     before, (asked, release) = recorder.events
     assert before == Told("before")

@@ -24,7 +24,7 @@ from dprepro.methods.dp_ebm_plus.queries import (
     Start,
     Totals,
 )
-from dprepro.privacy.query import Release
+from dprepro.privacy.query import NoisyAnswer
 
 
 def public_cells(column, feature):
@@ -67,7 +67,7 @@ class PlainCurator:
         self.queries.append(query)
         exact = self.exact(query)
         scale = self.noise * query.charged / math.sqrt(query.share)
-        return Release(exact + scale * self.generator.normal(size=exact.shape), scale)
+        return NoisyAnswer(exact + scale * self.generator.normal(size=exact.shape), scale)
 
     def tell(self, instruction):
         if isinstance(instruction, Start):

@@ -25,7 +25,7 @@ from dprepro.methods.dp_ebm_plus.queries import (
     Residuals,
     Start,
 )
-from dprepro.privacy.query import Instruction, Release
+from dprepro.privacy.query import Instruction, NoisyAnswer
 
 LOSSES = (LOGISTIC, SQUARED)
 BINS = 3
@@ -99,7 +99,7 @@ class Stub:
         exact = self.exact.answer(query).value
         factor = query.charged / math.sqrt(query.share)
         noise = 0.0 if self.noise is None else self.noise(exact.shape)
-        release = Release(exact + factor * noise, factor * self.deviation)
+        release = NoisyAnswer(exact + factor * noise, factor * self.deviation)
         self.asked.append((query, exact, release))
         return release
 

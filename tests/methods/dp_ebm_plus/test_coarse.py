@@ -31,7 +31,7 @@ from dprepro.methods.dp_ebm_plus.queries import (
 )
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
-from dprepro.privacy.query import Release
+from dprepro.privacy.query import NoisyAnswer
 from tests.methods.dp_ebm_plus import test_algorithm
 from tests.methods.dp_ebm_plus.stub import booster, gaussian, learn
 from tests.methods.dp_ebm_plus.test_booster import BOTH
@@ -501,7 +501,7 @@ def test_many_equal_features_do_not_overshoot_at_the_longest_reach(places):
         middle, *codes = query.codes
         numbers = [code.weights * ((code.mix - code.centre[:, None]) @ sums) / 256
                    for code in codes]  # fmt: skip
-        release = Release(np.concatenate([middle.weights * sums.sum(), *numbers]), 1e-9)
+        release = NoisyAnswer(np.concatenate([middle.weights * sums.sum(), *numbers]), 1e-9)
         learned = learner.learn_all(learner.together, query, release, number)
         for function, values in zip(learner.together, learned, strict=True):
             function.move(values)

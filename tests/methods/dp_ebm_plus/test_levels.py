@@ -18,7 +18,7 @@ from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.low_signal import CoarseBooster, Levels
 from dprepro.methods.dp_ebm_plus.queries import INTERCEPT, CodedResiduals, Magnitudes, Residuals
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.query import Release
+from dprepro.privacy.query import NoisyAnswer
 from tests.methods.dp_ebm_plus.plain import PlainCurator
 from tests.methods.dp_ebm_plus.stub import BINS, booster, learn
 from tests.methods.dp_ebm_plus.test_booster import BOTH
@@ -231,7 +231,7 @@ def test_a_sum_for_the_middle_is_divided_by_the_rows_that_are_not_clipped(sizes,
     learner, counts = coarse(np.zeros((2, 400), int), np.zeros(400), deviation=1e6), np.zeros(20)
     counts[list(sizes)] = list(sizes.values())
     learner.sizes = lambda: (counts, 0.04)
-    learner.choose_bound(Release(counts, 1.0))
+    learner.choose_bound(NoisyAnswer(counts, 1.0))
     # The median is the middle of its cell, and the bound half of the deviation.
     usual = (2 ** (-0.5 * (around + 1)) + 2 ** (-0.5 * around)) / 2 / 0.6745
     assert [learner.usual, learner.bound] == pytest.approx([usual, usual / 2], rel=1e-6)

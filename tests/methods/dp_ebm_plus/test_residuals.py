@@ -15,7 +15,7 @@ from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.function import Answer
 from dprepro.methods.dp_ebm_plus.losses import SQUARED
 from dprepro.privacy.curator_base import listening
-from dprepro.privacy.query import Release
+from dprepro.privacy.query import NoisyAnswer
 from tests.methods.dp_ebm_plus.stub import Events, ask_for_bound, booster
 
 ROWS = 20_000
@@ -81,7 +81,7 @@ def test_later_epochs_count_more_and_the_first_not_at_all(monkeypatch):
         "likely_shares",
         lambda *a, **b: told.append(a) or likely_shares(*a, **b),
     )
-    learner.magnitudes = [Release(np.full(MAGNITUDES, value), 2.0) for value in (1e9, 3.0, 6.0)]
+    learner.magnitudes = [NoisyAnswer(np.full(MAGNITUDES, value), 2.0) for value in (1e9, 3.0, 6.0)]
     assert residual_sizes(learner) is not None
     ((counts, noise, *_),) = told
     assert counts == pytest.approx(np.full(MAGNITUDES, (3 + 2 * 6) / 3))

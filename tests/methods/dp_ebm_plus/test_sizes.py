@@ -22,7 +22,7 @@ from dprepro.methods.dp_ebm_plus.kernel import UNIT
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.low_signal import CoarseBooster
 from dprepro.methods.dp_ebm_plus.queries import Totals, totals_sensitivity
-from dprepro.privacy.query import Release
+from dprepro.privacy.query import NoisyAnswer
 from tests.methods.dp_ebm_plus.stub import Stub, ask_for_bound, booster, exact_answers, gaussian
 from tests.methods.dp_ebm_plus.test_residuals import shares_of
 
@@ -81,7 +81,7 @@ def learner(typical=4 * TRUE):
 
 def releases(seed, epochs=64, noise=50.0):
     rng = np.random.default_rng(seed)
-    return [Release(COUNTS + rng.normal(0, noise, MAGNITUDES), noise) for _ in range(epochs)]
+    return [NoisyAnswer(COUNTS + rng.normal(0, noise, MAGNITUDES), noise) for _ in range(epochs)]
 
 
 def test_many_noisy_epochs_find_the_deviation_and_one_does_not():
@@ -106,7 +106,7 @@ def test_a_mean_of_all_epochs_is_told_with_its_noise_and_what_was_expected_at_th
         low_signal, "likely_shares", lambda *given: told.append(given) or likely_shares(*given)
     )
     known = learner()
-    known.magnitudes = [Release(COUNTS + 3, 30.0), Release(COUNTS - 1, 40.0)]
+    known.magnitudes = [NoisyAnswer(COUNTS + 3, 30.0), NoisyAnswer(COUNTS - 1, 40.0)]
     counts, square = known.sizes()
     ((noisy, *others),) = told
     # The second epoch counts twice.
@@ -115,7 +115,7 @@ def test_a_mean_of_all_epochs_is_told_with_its_noise_and_what_was_expected_at_th
     assert counts.sum() == pytest.approx(ROWS)
     np.testing.assert_allclose(counts, ROWS * likely_shares(noisy, *others))
     assert square == pytest.approx(deviation_of(counts / ROWS) ** 2)
-    known.choose_bound(Release(COUNTS, 1.0))
+    known.choose_bound(NoisyAnswer(COUNTS, 1.0))
     assert known.root_mean_square == pytest.approx(math.sqrt(known.sizes()[1]))
     # They are normal, and spread evenly over a cell, which is half an octave.
     assert known.usual == pytest.approx(TRUE, rel=0.05)
@@ -142,7 +142,7 @@ def test_where_residuals_become_smaller_the_later_epochs_count_more():
     """By their numbers: first of the larger, then as many of the smaller ones."""
     large, small = (ROWS * shares_of(norm(0, size)) for size in (2 * TRUE, TRUE))
     known = learner()
-    known.magnitudes = [Release(counts, 1e-3) for counts in (*5 * [large], *5 * [small])]
+    known.magnitudes = [NoisyAnswer(counts, 1e-3) for counts in (*5 * [large], *5 * [small])]
     late = sum(range(6, 11)) / sum(range(1, 11))
     expected = (1 - late) * large + late * small
     # Below one row in a cell it is not the counts that say how many rows lie there.

@@ -19,7 +19,7 @@ from dprepro.methods.lazybb.queries import LabelQuery, RuleQuery, SmoothQuery, S
 from dprepro.methods.lazybb.weights import Weighing
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import BudgetError, Query, Release, SensitivityError
+from dprepro.privacy.query import BudgetError, NoisyAnswer, Query, SensitivityError
 from dprepro.privacy.sampling import ExactSampler
 from dprepro.privacy.smooth_sensitivity import TOTAL
 from tests.methods.lazybb.lab import budget, curator, rows_of
@@ -38,12 +38,12 @@ BASES = pytest.mark.parametrize("splits", [0, 3])
 class Exposed(LazyBBCurator):
     """Shows the exact qualities and weights from which it would choose, in units of the query."""
 
-    def _pick(self, use: tuple[int, ...], quality: np.ndarray, query: SmoothQuery) -> Release:
-        return Release(quality, query.unit)
+    def _pick(self, use: tuple[int, ...], quality: np.ndarray, query: SmoothQuery) -> NoisyAnswer:
+        return NoisyAnswer(quality, query.unit)
 
-    def _noisy(self, turn: int, weights: np.ndarray, query: SmoothQuery) -> Release:
+    def _noisy(self, turn: int, weights: np.ndarray, query: SmoothQuery) -> NoisyAnswer:
         self.shown = weights
-        return Release(weights, query.unit)
+        return NoisyAnswer(weights, query.unit)
 
 
 def queries(rows: int, dropped: int) -> list[SmoothQuery]:
@@ -263,7 +263,7 @@ def test_listeners_hear_what_is_chosen_and_told() -> None:
     heard: list[type] = []
 
     class Listener:
-        def asked(self, query: Query, release: Release) -> None:
+        def asked(self, query: Query, release: NoisyAnswer) -> None:
             heard.append(type(query))
 
         def told(self, instruction: Any) -> None:

@@ -11,7 +11,7 @@ from dprepro.methods.random_boosting.curator import (
     UseCandidates,
 )
 from dprepro.methods.random_boosting.estimator import Plan, boost, leaf_values
-from dprepro.privacy.query import Release
+from dprepro.privacy.query import NoisyAnswer
 
 
 def plan(trees=4, histograms=0, update="newton", additive=True, batch=1, rounds=0, every=False):
@@ -29,11 +29,11 @@ class Stub:
     def leaf_sums(self, query):
         self.asked.append(query)
         leaves = query.tree.leaves
-        return Release(np.stack([np.full(leaves, -10.0), np.full(leaves, 9.0)]), 1.0)
+        return NoisyAnswer(np.stack([np.full(leaves, -10.0), np.full(leaves, 9.0)]), 1.0)
 
     def histogram(self, query, n_bins):
         self.asked.append(query)
-        return Release(np.append(100.0, np.zeros(n_bins - 1)), 1.0)
+        return NoisyAnswer(np.append(100.0, np.zeros(n_bins - 1)), 1.0)
 
     def tell(self, instruction):
         self.told.append(instruction)

@@ -15,10 +15,10 @@ from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.query import (
     BudgetError,
     Instruction,
+    NoisyAnswer,
     Private,
     PrivateRowsError,
     Query,
-    Release,
     SensitivityError,
 )
 from dprepro.privacy.sensitivity import ADD_REMOVE, Sensitivity
@@ -56,7 +56,7 @@ class SumCurator(Curator):
         )  # fmt: skip
         self.ledger = self._source.ledger
 
-    def answer(self, query: Sum) -> Release:
+    def answer(self, query: Sum) -> NoisyAnswer:
         parts = np.clip(self.rows, -query.bound, query.bound) / UNIT
         exact = parts.astype(np.int64).sum(axis=0)
         return self._announce(query, self.uses.answer(exact, query, UNIT))
@@ -157,7 +157,7 @@ def test_listeners_hear_queries_releases_and_instructions_and_nothing_else() -> 
     heard: list[Any] = []
 
     class Listener:
-        def asked(self, query: Query, release: Release) -> None:
+        def asked(self, query: Query, release: NoisyAnswer) -> None:
             heard.append((query, release))
 
         def told(self, instruction: Instruction) -> None:
