@@ -460,7 +460,7 @@ def selected(
 
 def _require_printed(wanted: Selector, printed: Sequence[PublishedCell]) -> None:
     for option, names in (("dataset", wanted.datasets), ("method", wanted.methods)):
-        known = sorted({getattr(cell, option) for cell in printed})
+        known = sorted({cell.dataset if option == "dataset" else cell.method for cell in printed})
         for name in names or []:
             if name not in known:
                 raise DpreproError(
