@@ -20,6 +20,26 @@ _NUMBERS = "biuf"
 _MISSING = (type(None), type(pd.NA), type(pd.NaT))
 _ALLOWED = "Allowed: numbers, booleans, texts and categories"
 
+_LARGEST = 1e150
+"""The square of a larger number is none; so it cannot be fitted by linear algebra."""
+
+# Errors of numpy and scikit-learn that quote private values or count rows, and what to say instead.
+_QUOTING = {
+    "inconsistent numbers of samples": (
+        "X and y have inconsistent numbers of samples: y needs one value a row"
+    ),
+    "This solver needs samples of at least 2 classes": (
+        "y must hold samples of at least 2 classes, but it holds one class"
+    ),
+    "could not convert": "an array must hold numbers, but it holds text: pass a DataFrame",
+    "Complex data not supported": "Complex data not supported, only real numbers",
+    "Expected 2D array": "Expected 2D array. Reshape your data: rows by features",
+    "should be a 1d array": "should be a 1d array, one value a row",
+}
+
+# Those that name the fault and nothing of the rows.
+_HARMLESS = re.compile(r"Input \S.* contains (NaN|infinity)|Unknown label type: [a-z-]+\. Maybe")
+
 
 def check_columns(X: Any) -> None:
     """Raise ValueError if a column of X has values that no method reads; what is no table passes.
@@ -129,10 +149,6 @@ def _holds(kind: str) -> str:
     return f"holds values of type {kind}, which no method reads: turn them into numbers or texts"
 
 
-_LARGEST = 1e150
-"""The square of a larger number is none; so it cannot be fitted by linear algebra."""
-
-
 def check_numbers(X: Any) -> None:
     """Raise ValueError if a column of a DataFrame X is not all numbers, finite and not too large.
 
@@ -160,23 +176,6 @@ def check_finite(name: str, values: Any) -> np.ndarray:
             if wrong.any():
                 raise ValueError(f"{name} {what}")
     return numbers
-
-
-# Errors of numpy and scikit-learn that quote private values or count rows, and what to say instead.
-_QUOTING = {
-    "inconsistent numbers of samples": (
-        "X and y have inconsistent numbers of samples: y needs one value a row"
-    ),
-    "This solver needs samples of at least 2 classes": (
-        "y must hold samples of at least 2 classes, but it holds one class"
-    ),
-    "could not convert": "an array must hold numbers, but it holds text: pass a DataFrame",
-    "Complex data not supported": "Complex data not supported, only real numbers",
-    "Expected 2D array": "Expected 2D array. Reshape your data: rows by features",
-    "should be a 1d array": "should be a 1d array, one value a row",
-}
-# Those that name the fault and nothing of the rows.
-_HARMLESS = re.compile(r"Input \S.* contains (NaN|infinity)|Unknown label type: [a-z-]+\. Maybe")
 
 
 @contextmanager

@@ -38,6 +38,17 @@ from dprepro.rows.chunked import ChunkedRows, CollectionRows, is_collection
 from dprepro.rows.table import Table, is_table
 from dprepro.runtime.arguments import Instance, Integer, Kind, OrNone
 
+DOMAIN = Instance(Domain, "a Domain, as dprepro.Domain(features, target) makes it")
+
+SEED = OrNone(Integer(0, 2**128 - 1))
+
+SEED_OF_NUMPY = OrNone(Integer(0, 2**32 - 1))
+"""Of generators that take no larger seed."""
+
+JOBS = OrNone(Integer())
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
 
 class PrivacyWarning(UserWarning):
     """A fit read something from private rows that epsilon does not cover."""
@@ -379,15 +390,6 @@ def _check_features(model: Any, names: list[Any]) -> None:
                 f"X has column {column!r} where the domain describes feature {name!r}: "
                 f"reorder or rename the columns, X[{described!r}]"
             )
-
-
-DOMAIN = Instance(Domain, "a Domain, as dprepro.Domain(features, target) makes it")
-SEED = OrNone(Integer(0, 2**128 - 1))
-SEED_OF_NUMPY = OrNone(Integer(0, 2**32 - 1))
-"""Of generators that take no larger seed."""
-JOBS = OrNone(Integer())
-
-Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 class Parametrised:

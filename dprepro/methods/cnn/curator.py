@@ -1,7 +1,4 @@
-"""The curator of a private network: images and samples stay here, sums of gradients come out.
-
-Sums of clipped gradients of a convolutional network: private wherever the rows are.
-"""
+"""The curator of a private network: images stay here, noisy sums of clipped gradients come out."""
 
 from __future__ import annotations
 

@@ -1,18 +1,16 @@
-"""The convolutional network that Harder, Bauer, Park (AAAI 2020) compare with, in section 4.1.
+"""The convolutional networks of Harder, Bauer, Park (AAAI 2020), without privacy and with DP-SGD.
 
-The paper states two convolutional layers with 5x5 filters, 20 and 50 channels, each followed by
-max-pooling, and a fully connected layer with 500 units. Its footnote 4 names the example for MNIST
-of PyTorch (github.com/pytorch/examples, mnist/main.py) as it was in 2019, and Figure 8 counts
-431,080 parameters, which are those of the network here. What the paper does not state is as in the
-example: rectified linear units, pooling by 2, stochastic gradient descent with momentum, and the
-defaults below.
+Without (section 4.1): two convolutional layers with 5x5 filters, 20 and 50 channels, each followed
+by max-pooling, and a fully connected layer with 500 units. Footnote 4 of the paper names the
+example for MNIST of PyTorch (github.com/pytorch/examples, mnist/main.py) as it was in 2019, and
+Figure 8 counts 431,080 parameters, as the network here has. What the paper does not state is as in
+the example: rectified linear units, pooling by 2, stochastic gradient descent with momentum, and
+the defaults.
 
-The convolutional networks of Harder, Bauer, Park (AAAI 2020), Figure 8, trained with DP-SGD.
-
-The figure counts 26,010 and 431,080 parameters and states epsilon 1.19, and neither layers nor
-noise of the first. Both are those of the tutorial for MNIST of TensorFlow Privacy as it was in 2019
-(tutorials/mnist_dpsgd_tutorial.py and README.md there): noise 1.3, clipping to 1.5, learning rate
-0.25, batches of 256 and 15 epochs are listed there at epsilon 1.19.
+With privacy (Figure 8): the figure counts 26,010 and 431,080 parameters and states epsilon 1.19,
+and neither layers nor noise of the first. Both are those of the tutorial for MNIST of TensorFlow
+Privacy as it was in 2019 (tutorials/mnist_dpsgd_tutorial.py and README.md there): noise 1.3,
+clipping to 1.5, learning rate 0.25, batches of 256 and 15 epochs are listed there at epsilon 1.19.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 Teachers learn and predict in floating point, but a teacher's answer is a vote, 0 or 1: however it
 rounds, a row moves the votes of its own teachers only, and each of them by at most one. On another
-processor a solver may stop elsewhere and a vote may differ.
-
-What teachers and student have in common: how they see a row, and how they learn.
+processor a solver may stop elsewhere and a vote may differ. The student sees rows, and learns, as
+the teachers do (`encode`, `learn`).
 """
 
 from __future__ import annotations
@@ -30,6 +29,9 @@ from dprepro.privacy.sensitivity import REPLACE_ONE
 
 _UNIT = 2.0**-30
 """Of coefficients: finer than the solver's tolerance, coarser than what processors differ by."""
+
+STUDENT_ROWS = "features of the rows set aside for the student"
+"""What is read without noise where the student learns from rows, in the words of the ledger."""
 
 
 def encode(frame: pd.DataFrame, domain: Domain) -> np.ndarray:
@@ -58,10 +60,6 @@ def learn(X: np.ndarray, codes: np.ndarray) -> LogisticRegression | DummyClassif
 
 def _rounded(coefficients: np.ndarray) -> np.ndarray:
     return np.rint(coefficients / _UNIT) * _UNIT
-
-
-STUDENT_ROWS = "features of the rows set aside for the student"
-"""What is read without noise where the student learns from rows, in the words of the ledger."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """EBM without privacy: Algorithm 1 of Nori et al. (ICML 2021), with bagging and early stopping.
 
-Bins of about equal counts, read from the rows without privacy (EBM).
+Its bins have about equal counts, which are read from the rows.
 """
 
 from __future__ import annotations

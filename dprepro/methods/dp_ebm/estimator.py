@@ -1,7 +1,7 @@
 """DP-EBM: Algorithm 2 of Nori, Caruana, Bu, Shen, Kulkarni (ICML 2021).
 
-`dprepro.methods.dp_ebm.algorithm2` has it to be read. The estimator sees releases only: see
-`curator`.
+`dprepro.methods.dp_ebm.algorithm2` has it to be read. The estimator sees noisy answers only; the
+rows are the curator's.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Boosting, step by step, with given cuts and noise: whole numbers from end to end.
 
-Layout: bin codes are uint8 and lie feature by feature; a row's state is one int32, see `residuals`.
-No loop has a table look-up, so that LLVM vectorises it. A pass applies one step's update and sums
-the next step's residuals, in short loops over blocks that stay in the first-level cache, 10 bytes a
-row. Sums are exact: any order of the rows, and any partition of them, gives the same.
-
-What follows from the sums of a step: noise, and the function that is released. No rows here.
+Layout: bin codes are uint8 and lie feature by feature; a row's state is one int32, see `losses`. No
+loop has a table look-up, so that LLVM vectorises it. A pass applies one step's update and sums the
+next step's residuals, in short loops over blocks that stay in the first-level cache, 10 bytes a
+row. Sums are exact: any order of the rows, and any partition of them, gives the same. What follows
+from the sums of a step, noise and the function that is released, needs no rows.
 """
 
 from __future__ import annotations
@@ -29,6 +28,11 @@ from dprepro.privacy.sampling.kernels import MANTISSA_BITS, SMALLEST_SCALE, roun
 from dprepro.runtime.atomics import LINE, publish, wait_for_all
 from dprepro.runtime.kernels import kernel
 from dprepro.runtime.threads import ALONE, Threads
+
+NEVER = np.uint8(255)
+"""Padding for unused cuts; what lies above it gets an increment of 0."""
+
+_NONE = np.int32(0)
 
 
 @kernel("(int64[::1], uint64[:, ::1], float64, int64, int64[::1])")
@@ -71,11 +75,6 @@ def add_to_shape(  # type: ignore[no-untyped-def]
         rises[leaf] = np.int32(whole - last)
         last = whole
 
-
-NEVER = np.uint8(255)
-"""Padding for unused cuts; what lies above it gets an increment of 0."""
-
-_NONE = np.int32(0)
 
 # error_model="numpy": the default checks each division for zero, which stops vectorisation.
 _exact: Any = {"error_model": "numpy"}
@@ -328,7 +327,7 @@ class Boosting:
     start : int
         The score from which all rows start, within +-`LIMIT`.
     logistic : bool
-        See `residuals`.
+        See `losses`.
     bound : int
         What a row adds to a leaf sum is clipped to it: `LARGEST` for labels.
     adaptive : bool

@@ -3,9 +3,8 @@
 A loss owns what differs between the two: how targets become what the kernels take, where scores
 start, what a residual is, how large it can be, what noise is charged for it, and how it is worded.
 
-What a row adds to the sums of a step: a whole number, of its own state and of what is public.
-
-A row's state is one int32 in units of 2^-g, g = `SCORE_BITS` for labels:
+What a row adds to the sums of a step is a whole number, of its own state and of what is public. Its
+state is one int32 in units of 2^-g, g = `SCORE_BITS` for labels:
 
 * labels: the margin m, which is the score F of a row of label 1 and -F of one of label 0. The
   residual y - sigmoid(F) is 1 / (1 + exp(m)), with the sign of the label;
@@ -15,8 +14,8 @@ A step adds whole numbers to the state. So it is exact, whatever the order of st
 the row adds to sums is a function of the state alone, in units of 2^-(g - `COARSER`), with no more
 than float32 operations that IEEE 754 defines.
 
-So sums are exact: a row more or less moves them by its own part, to the last bit. Two rules keep
-it so:
+So sums are exact: a row more or less moves them by its own part, to the last bit. Two rules keep it
+so:
 
 * What is computed for a row must not depend on where the row stands. Under "fastmath" LLVM divides
   by reciprocal estimates in the vectorised body of a loop, but not in what is left over at its end.
@@ -72,6 +71,24 @@ _SLOPE = np.float32(8.677838838052995)
 _HALF = np.int32(1 << (COARSER - 1))
 _SHIFT = np.int32(COARSER)
 
+UNBOUNDED_RESIDUALS = (
+    "residuals y - F(x) are not bounded by the label range R that scales the noise "
+    "(Theorem 6 holds for label DP only)"
+)
+"""The gap of the paper's regression."""
+
+_CHARGED_BOUND = 1.0
+"""Theorem 6: residuals are at most R, which is 1 in the unit of scaled targets."""
+
+_LARGEST_WHOLE_PART = 2**27 - 1
+"""Nothing is clipped to it that int32 holds in units of scores, which are 2^4 finer."""
+
+_FARTHEST = 2.0**20
+"""Ranges that targets can be away from 0 where they are not centred: 9 binary digits are left."""
+
+_TARGET_BITS = 30
+"""Targets whose bounds are public lie within 2^30 units, as scores do."""
+
 
 @kernel("(int32, int32)", inline="always", error_model="numpy")
 def label_part(margin, bound):  # type: ignore[no-untyped-def]
@@ -109,25 +126,6 @@ def largest_label_part(reach):  # type: ignore[no-untyped-def]
     bit. Parts are clipped to it, so that it holds whatever they are.
     """
     return min(np.int64(label_part(np.int32(-reach), np.int32(LARGEST))) + 1, LARGEST)
-
-
-UNBOUNDED_RESIDUALS = (
-    "residuals y - F(x) are not bounded by the label range R that scales the noise "
-    "(Theorem 6 holds for label DP only)"
-)
-"""The gap of the paper's regression."""
-
-_CHARGED_BOUND = 1.0
-"""Theorem 6: residuals are at most R, which is 1 in the unit of scaled targets."""
-
-_LARGEST_WHOLE_PART = 2**27 - 1
-"""Nothing is clipped to it that int32 holds in units of scores, which are 2^4 finer."""
-
-_FARTHEST = 2.0**20
-"""Ranges that targets can be away from 0 where they are not centred: 9 binary digits are left."""
-
-_TARGET_BITS = 30
-"""Targets whose bounds are public lie within 2^30 units, as scores do."""
 
 
 @dataclass(frozen=True)

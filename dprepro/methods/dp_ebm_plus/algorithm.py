@@ -11,16 +11,16 @@ Only the curator sees rows. It adds independent Gaussian noise to every answer. 
    F_i = intercept + sum_k f_k(x_ik) and the residual r_i = y_i - sigmoid(F_i), or y_i - F_i for
    regression, where F_i is clipped to the range of the targets. For classification one query an
    epoch asks about the intercept and all features: the curator sums r_i u_i, where the code u_i
-   says in which bins the row lies (`coding`), and r_i is clipped to +- bound / |u_i|. For
+   says in which bins the row lies (`strategy`), and r_i is clipped to +- bound / |u_i|. For
    regression each feature has such a query, one after another, and the intercept one without a
    code; an epoch begins with counts of |r_i| by size, from which the bound follows. Neighbouring
-   bins share what is asked for (`decay`; where rows are few, `coarse.smooth_sums`).
+   bins share what is asked for (`decaying`; where rows are few, `low_signal.smooth_sums`).
 
-Where rows are few for the noise by what the totals say (`coarse`), histograms get 2 %, bins depend
-on the domain alone, and the functions follow their noisy gradients. Then an epoch of a regression
-asks about the intercept, and about all features in one query, for which F_i has the middle in place
-of the intercept: the level at which clipped residuals add up to 0 (`level`). A part of the query is
-about the middle. Either way all of mu^2 is spent.
+Where rows are few for the noise by what the totals say (`low_signal`), histograms get 2 %, bins
+depend on the domain alone, and the functions follow their noisy gradients. Then an epoch of a
+regression asks about the intercept, and about all features in one query, for which F_i has the
+middle in place of the intercept: the level at which clipped residuals add up to 0
+(`low_signal.Level`). A part of the query is about the middle. Either way all of mu^2 is spent.
 
 With pairs of features, some epochs ask about these, too: `dprepro.methods.dp_ebm_plus.pairs` has
 the order.
@@ -28,7 +28,7 @@ the order.
 All else is post-processing of the answers: cells are merged until a bin's count is about its noise,
 codes, bounds and the division of an epoch's mu^2 follow from the functions so far, each function is
 inferred from the average of its answers by empirical Bayes (`booster`, `smoothing`), and how far
-new targets lie from their predictions from all counts of |r_i| (`residuals`).
+new targets lie from their predictions from all counts of |r_i| (`residual_sizes`).
 """
 
 from __future__ import annotations

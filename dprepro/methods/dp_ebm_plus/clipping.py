@@ -1,6 +1,6 @@
-"""Where to clip residuals of a regression, from noisy counts of their sizes: post-processing.
+"""How residuals of a regression are distributed by size, and where to clip them, from noisy counts.
 
-How residuals are distributed by size, from noisy counts: post-processing.
+All of it is post-processing.
 """
 
 from __future__ import annotations
@@ -46,6 +46,28 @@ _SPREAD, _OCTAVES = 0.2, 1.5
 """Their deviation a priori: about 0.2, and the standard deviation of its binary logarithm."""
 
 _NOISES, _NODES = 8.0, 401
+
+_MIXTURES = tuple(product((0.0, 0.1, 0.3, 0.5), (2.0, 4.0, 10.0)))
+"""Shares of residuals whose deviation is so many times that of the others; all are normal."""
+
+_FLAT = 6.0
+"""Exponent b of one more density, exp(-|r / s|^b): nearly alike within s, and hardly any beyond."""
+
+_EXACT = (0.25, 0.5, 0.75)
+"""Shares of rows without a residual, if there may be such rows: targets that lie at an end of their
+range, and are predicted to lie there or beyond."""
+
+_DEVIATIONS = np.geomspace(0.001, 0.5, 40)
+"""Standard deviations that residuals may have, in units of the target's range."""
+
+_MISFITS = (0.05, 0.2, 0.6)
+"""By what part of it the true share of a cell may differ from what such a density says."""
+
+_LEAST = 1e-9
+"""Least share of a cell a priori."""
+
+_OCTAVES_OF_SIZES = 1.5
+"""Standard deviation of the deviation's binary logarithm a priori, if anything is known of it."""
 
 
 def typical_deviation(variance: float, noise: float) -> float:
@@ -135,29 +157,6 @@ def best_bound(sizes: np.ndarray, noise: float, bins: float = _BINS) -> float:
     bias = (sizes[:, None] * above).sum(axis=0)
     error = _UNEVEN * bias**2 + bins * (noise * EDGES) ** 2
     return min(LARGEST_BOUND, float(EDGES[np.argmin(error)]))
-
-
-_MIXTURES = tuple(product((0.0, 0.1, 0.3, 0.5), (2.0, 4.0, 10.0)))
-"""Shares of residuals whose deviation is so many times that of the others; all are normal."""
-
-_FLAT = 6.0
-"""Exponent b of one more density, exp(-|r / s|^b): nearly alike within s, and hardly any beyond."""
-
-_EXACT = (0.25, 0.5, 0.75)
-"""Shares of rows without a residual, if there may be such rows: targets that lie at an end of their
-range, and are predicted to lie there or beyond."""
-
-_DEVIATIONS = np.geomspace(0.001, 0.5, 40)
-"""Standard deviations that residuals may have, in units of the target's range."""
-
-_MISFITS = (0.05, 0.2, 0.6)
-"""By what part of it the true share of a cell may differ from what such a density says."""
-
-_LEAST = 1e-9
-"""Least share of a cell a priori."""
-
-_OCTAVES_OF_SIZES = 1.5
-"""Standard deviation of the deviation's binary logarithm a priori, if anything is known of it."""
 
 
 def mean_counts(counts: Sequence[NoisyAnswer], weights: np.ndarray) -> tuple[np.ndarray, float]:

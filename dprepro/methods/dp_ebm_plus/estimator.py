@@ -153,8 +153,8 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     3. E epochs. A row adds its residual r, clipped, to sums over bins.
 
        Classification: one query an epoch asks about the intercept and all features. A row's bins
-       become a vector u, the code (`coding`): w_c (1[b = c] - p_c) in place c of a feature in whose
-       bin b the row lies, with weights w and centres p. For a numeric feature it is
+       become a vector u, the code (`strategy`): w_c (1[b = c] - p_c) in place c of a feature in
+       whose bin b the row lies, with weights w and centres p. For a numeric feature it is
        w_c (M_cb - p_c), so that neighbouring bins share numbers. w, p and M follow from what is
        released. The row adds r u, with r clipped to [-c / |u|, c / |u|]. So the query has
        sensitivity c, and all of an epoch's mu_e^2. By c a row whose code is of typical length may
@@ -181,10 +181,10 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
 
     Rows are few if their number, released in 1, is below a multiple of sqrt(K) / mu. The multiple
     follows from the targets in release 1. If rows are few, 2 and 3 are done in another way
-    (`coarse`): the histograms get 2 % of mu^2 instead of 12 % (regression: 20 %), and the epochs
-    97 % (regression: 96 %). So which way is taken is a function of release 1. Either way 2 and 3
-    together are sqrt(0.99) mu-GDP (regression: sqrt(0.98) mu-GDP), whatever 1 was, and this is what
-    adaptive composition asks of them. So the ledger's parts tell no more than release 1 does.
+    (`low_signal`): the histograms get 2 % of mu^2 instead of 12 % (regression: 20 %), and the
+    epochs 97 % (regression: 96 %). So which way is taken is a function of release 1. Either way 2
+    and 3 together are sqrt(0.99) mu-GDP (regression: sqrt(0.98) mu-GDP), whatever 1 was, and this is
+    what adaptive composition asks of them. So the ledger's parts tell no more than release 1 does.
 
     Everything else is post-processing: merging cells by the noise in them, averaging answers over
     the epochs, smoothing of functions by empirical Bayes. `dprepro.methods.dp_ebm_plus.algorithm`

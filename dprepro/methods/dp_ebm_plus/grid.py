@@ -1,12 +1,11 @@
 """A public grid that suits skewed features, and bins merged by what the noise lets one see.
 
-Histograms in two levels: cells of a number are counted one by one and in groups of neighbours.
-
-The noise of a sum over many cells grows with their number, and a number has many, most of them
-nearly empty. With counts of groups, asked beside those of cells, it grows with the number of groups
-instead. What both say of a group is made to agree by least squares, which is post-processing.
-Groups of about 16 serve ranges of one number best (Qardaji, Yang and Li 2013, "Understanding
-hierarchical methods for differentially private histograms").
+Cells of a number are counted one by one and in groups of neighbours. The noise of a sum over many
+cells grows with their number, and a number has many, most of them nearly empty. With counts of
+groups, asked beside those of cells, it grows with the number of groups instead. What both say of a
+group is made to agree by least squares, which is post-processing. Groups of about 16 serve ranges
+of one number best (Qardaji, Yang and Li 2013, "Understanding hierarchical methods for
+differentially private histograms").
 """
 
 from __future__ import annotations
@@ -43,6 +42,34 @@ GROUP = 16
 
 MISSING_DEVIATION = math.sqrt(0.5)
 """Noise in the count of a number's missing values, which no group has, where a cell's own has 1."""
+
+_BLOCK = 512
+"""Values that are sorted into cells at a time."""
+
+_EVEN_CELLS = 128
+
+_DECADES = 5
+
+_CELLS_PER_DECADE = 12
+
+# In decimals, since the last bit of a power in floating point depends on the machine.
+_FRACTIONS = np.array(
+    [
+        float(10 ** (Decimal(-k) / _CELLS_PER_DECADE))
+        for k in range(_DECADES * _CELLS_PER_DECADE + 1)
+    ]
+)
+"""Powers of ten, 12 a decade, from 1 down over five decades."""
+
+FINEST = 250
+"""No bin aims at fewer rows than this share of all. Codes are uint8: more categories are joined; of
+cells a number has 249 at most, and missing values."""
+
+_COARSEST = 24
+"""A numeric bin that holds one in so many of all rows is closed, whatever the noise."""
+
+_MISSING_SEEN = 4.0
+"""Deviations of noise above which missing values are taken to be there."""
 
 
 def exact_answers(feature: Feature, counts: np.ndarray) -> ScaledInteger:
@@ -132,33 +159,6 @@ def sum_deviations(
     shared = np.bincount(own * members.size + group, minlength=n_bins * members.size)
     shared = shared.reshape(n_bins, members.size)
     return deviation * np.sqrt(missing + (shared - shared**2 / (members + 1)).sum(axis=1))
-
-
-_BLOCK = 512
-"""Values that are sorted into cells at a time."""
-
-_EVEN_CELLS = 128
-_DECADES = 5
-_CELLS_PER_DECADE = 12
-
-# In decimals, since the last bit of a power in floating point depends on the machine.
-_FRACTIONS = np.array(
-    [
-        float(10 ** (Decimal(-k) / _CELLS_PER_DECADE))
-        for k in range(_DECADES * _CELLS_PER_DECADE + 1)
-    ]
-)
-"""Powers of ten, 12 a decade, from 1 down over five decades."""
-
-FINEST = 250
-"""No bin aims at fewer rows than this share of all. Codes are uint8: more categories are joined; of
-cells a number has 249 at most, and missing values."""
-
-_COARSEST = 24
-"""A numeric bin that holds one in so many of all rows is closed, whatever the noise."""
-
-_MISSING_SEEN = 4.0
-"""Deviations of noise above which missing values are taken to be there."""
 
 
 def grid_edges(feature: NumericFeature) -> np.ndarray:

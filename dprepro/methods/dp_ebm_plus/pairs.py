@@ -8,16 +8,14 @@ epochs the functions of features and of the pairs that were kept are asked and l
 no pair is kept, the last epochs are as usual.
 
 All that is asked belongs to the epochs, which are one mechanism in the ledger: the shares of an
-epoch add up to 1, whatever is asked in it, and they follow from what was released before. A row
-lies in one cell of each pair, and its part in a query is limited (`PairResiduals`). So the
-guarantee is that of the epochs without pairs. All else is post-processing.
+epoch add up to 1, whatever is asked in it, and they follow from earlier answers. A row lies in one
+cell of each pair, and its part in a query is limited (`PairResiduals`). So the guarantee is that of
+the epochs without pairs. All else is post-processing of answers.
 
-Infer a function of two features from noisy sums over cells: `smoothing`, in two dimensions.
-
-Cell (g, h) has the mass m, which is its rows or their curvatures, and a sum t of about
-m f + N(0, v). Some dozens of priors of f are tried: independent cells, and fields in which
-neighbours are alike, of several sizes. The posteriors are averaged, weighted by how well a prior
-explains the sums. All of it is post-processing of releases.
+A function of two features is inferred as one of one feature is (`smoothing`). Cell (g, h) has the
+mass m, which is its rows or their curvatures, and a sum t of about m f + N(0, v). Some dozens of
+priors of f are tried: independent cells, and fields in which neighbours are alike, of several
+sizes. The posteriors are averaged, weighted by how well a prior explains the sums.
 """
 
 from __future__ import annotations
@@ -62,6 +60,24 @@ _KINDS = np.array([[1.0, 0.0], [0.3, 1.0], [0.03, 1.0]])
 constant, -(pull sum f^2 + tie sum (f - its neighbour)^2) / (2 s^2)."""
 
 _SWEEPS = 25
+
+ALONE, ASKING = 0.25, 0.25
+"""Parts of the epochs in which features are learned alone, and in which candidates are asked."""
+
+LEAST_EPOCHS = 3
+"""One epoch of each kind, at least."""
+
+CANDIDATE_FEATURES = 10
+"""So many features at most, of the largest functions: 45 pairs."""
+
+MARGIN = 2.0
+"""A pair is kept if the logarithm of how many times likelier its sums are with it exceeds this."""
+
+EFFECT = 0.1
+"""Size of the effects of pairs, in units of the bound of residuals, by which cells are made."""
+
+LEAST_CELLS = 9.0
+"""Pairs are asked about if a candidate is to have as many cells at least; see `cells_for`."""
 
 
 class Surface(NamedTuple):
@@ -205,25 +221,6 @@ def _fill_prior(prior, rows, columns, pull, down, across):  # type: ignore[no-un
                 prior[i, columns - 1] -= across
                 prior[i, columns] += across
                 prior[i - 1, columns] += across
-
-
-ALONE, ASKING = 0.25, 0.25
-"""Parts of the epochs in which features are learned alone, and in which candidates are asked."""
-
-LEAST_EPOCHS = 3
-"""One epoch of each kind, at least."""
-
-CANDIDATE_FEATURES = 10
-"""So many features at most, of the largest functions: 45 pairs."""
-
-MARGIN = 2.0
-"""A pair is kept if the logarithm of how many times likelier its sums are with it exceeds this."""
-
-EFFECT = 0.1
-"""Size of the effects of pairs, in units of the bound of residuals, by which cells are made."""
-
-LEAST_CELLS = 9.0
-"""Pairs are asked about if a candidate is to have as many cells at least; see `cells_for`."""
 
 
 class PairFunction(Function):

@@ -27,6 +27,9 @@ FACTORS = (1, 1, 4)
 """What `Totals` multiplies the number of rows, the targets and their squares with. Squares are at
 most 1/4, so that the same noise would be large for them."""
 
+COUNT_WEIGHT = 0.5
+"""What a row's count weighs in `PairResiduals`, where its residual is clipped at 1."""
+
 
 # --- queries ------------------------------------------------------------------------------------
 
@@ -235,10 +238,6 @@ class CodedResiduals(Query):
     def enforced(self) -> float:
         """|r u| is at most the bound, by its clipping."""
         return self.bound
-
-
-COUNT_WEIGHT = 0.5
-"""What a row's count weighs in `PairResiduals`, where its residual is clipped at 1."""
 
 
 @dataclass(frozen=True)

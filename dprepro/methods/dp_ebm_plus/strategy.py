@@ -1,17 +1,15 @@
 """Codes of rows: how one query asks about all features, and what a row pays for it.
 
-A row lies in one bin of each feature. Asked about each bin alike, it would pay as much
-for every feature, though most of its values tell little: nearly all rows share them. So bins are
-counted from their mean (`Code.centre`), and a row in a bin that most rows share has a short vector.
-Rare bins are asked more precisely than common ones (`Code.weights`): their rows are few.
-Neighbouring bins share the numbers that are asked for (`Code.mix`).
+A row lies in one bin of each feature. Asked about each bin alike, it would pay as much for every
+feature, though most of its values tell little: nearly all rows share them. So bins are counted from
+their mean (`Code.centre`), and a row in a bin that most rows share has a short vector. Rare bins
+are asked more precisely than common ones (`Code.weights`): their rows are few.
 
-Sums over neighbouring bins with decaying weights, for functions that change slowly.
-
-If each bin is asked about by itself, all functions are learned equally precisely. But most effects
-change slowly from bin to bin. Sums over neighbouring bins tell more of these, for the same
-sensitivity, and less of what jumps up and down. Where rows are few, `coarse.smooth_sums` does the
-same with bins that are alike: there which bins are rare is lost in noise.
+Neighbouring bins share the numbers that are asked for (`Code.mix`), with decaying weights. If each
+bin is asked about by itself, all functions are learned equally precisely. But most effects change
+slowly from bin to bin. Sums over neighbouring bins tell more of these, for the same sensitivity,
+and less of what jumps up and down. Where rows are few, `low_signal.smooth_sums` does the same with
+bins that are alike: there which bins are rare is lost in noise.
 """
 
 from __future__ import annotations
@@ -35,6 +33,20 @@ _EVEN = 0.5
 LEAST_SHARE = 2.0**-8
 """Bins with a smaller share of the rows are weighed as if they had this one. So for `Loss.rare`
 no number in a mix exceeds 4, the root of the root of 256."""
+
+_NORM_BITS = 20
+"""Squared norms count in 2^-20, rounded up."""
+
+_LEAST = 2.0**-20
+"""Bins with a smaller share of the rows get the weight of this one."""
+
+_STEPS = 4
+"""Weights are powers of 2^(1 / `_STEPS`): noise is drawn for all bins of one weight at once."""
+
+_NO_CHANGE = np.zeros(256, np.int32)
+
+_BLOCK = 2**15
+"""Rows that are moved, weighed and summed while they lie in a processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -112,21 +124,6 @@ def decaying(counts: np.ndarray, extents: np.ndarray, rare: float) -> Decay | No
     for c in intervals[:-1]:
         mix[c, c + 1 : intervals[-1] + 1] = np.cumprod(following[c : intervals[-1]])
     return Decay(np.rint(mix / CENTRE_UNIT).astype(np.int64), fresh, following)
-
-
-_NORM_BITS = 20
-"""Squared norms count in 2^-20, rounded up."""
-
-_LEAST = 2.0**-20
-"""Bins with a smaller share of the rows get the weight of this one."""
-
-_STEPS = 4
-"""Weights are powers of 2^(1 / `_STEPS`): noise is drawn for all bins of one weight at once."""
-
-_NO_CHANGE = np.zeros(256, np.int32)
-
-_BLOCK = 2**15
-"""Rows that are moved, weighed and summed while they lie in a processor's cache."""
 
 
 def code(

@@ -107,7 +107,7 @@ class ExactRows:
     codes : uint8 (n, K)
         Bin of every row.
     targets : int64 (n,)
-        Scaled to the variant's `scale`, in units of `grid.UNIT`.
+        Scaled to the variant's `scale`, in units of `kernel.UNIT`.
     feature_order
         See `constant_draws.feature_order`; empty where draws are not constant.
     forest

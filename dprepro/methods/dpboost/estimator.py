@@ -1,8 +1,7 @@
 """DPBoost: Li, Wu, Wen, He, "Privacy-preserving gradient boosting decision trees" (AAAI 2020).
 
-Boosting trees under one budget: ensembles of trees on disjoint rows, one after the other.
-
-Everything here is made of releases: the rows are the curator's.
+Ensembles of trees on disjoint rows, one after the other, share one budget. All is made of noisy
+answers: the rows are the curator's.
 """
 
 from __future__ import annotations
@@ -35,13 +34,15 @@ from dprepro.methods.dpboost.variants import VARIANTS, Variant
 from dprepro.privacy.query import Private
 from dprepro.runtime.arguments import EPSILON, INSIDE, Integer, Number, OneOf, OrNone
 
+MAX_DEPTH = 10
+
 
 def boost(
     curator: DPBoostCurator, start: float, params: FitSettings, variant: Variant
 ) -> list[Tree]:
     """Fit `n_trees` trees to the squared loss (F - y)^2 / 2, one after the other.
 
-    `start` is the score from which all rows start, a multiple of `grid.UNIT`.
+    `start` is the score from which all rows start, a multiple of `kernel.UNIT`.
     """
     curator.tell(Start(start))
     units = leaf_sensitivity(
@@ -75,9 +76,6 @@ def leaf_query(t: int, unit: float, params: FitSettings, variant: Variant) -> Le
         clip=float(leaf_clip(params.learning_rate, t % params.trees_per_ensemble)),
         independent=variant.subsets.independent, gap=variant.leaf_gap,
     )  # fmt: skip
-
-
-MAX_DEPTH = 10
 
 
 def _variant(name: str, given: object) -> Variant:

@@ -1,14 +1,11 @@
 """Growing and applying one regression tree, in whole numbers of `UNIT`; gains are in `GAIN_UNIT`.
 
-Sums over rows are sums of integers. What is computed from them uses floating-point operations that
-are correctly rounded everywhere, in the order written here, and is rounded down to an integer.
+Targets, scores and leaf values lie on a public grid, so sums over rows are sums of integers: exact,
+in any order. What is computed from them uses floating-point operations that are correctly rounded
+everywhere, in the order written here, and is rounded down to an integer.
 
 A node has many more cuts than rows that tell them apart: between two bins that hold rows, all cuts
 have one gain. Such a *run* of cuts is computed once.
-
-The public grid on which targets, scores and leaf values lie: whole numbers of one unit.
-
-Sums over rows are then sums of integers: exact, in any order.
 """
 
 from __future__ import annotations
@@ -44,6 +41,9 @@ _CUTS, _FEATURES = 2**_FEATURE - 1, 2 ** (_LEFT - _FEATURE) - 1
 
 _BLOCK = 1024
 """Rows a block: what is held of them stays in the first-level cache while tree follows tree."""
+
+LARGEST = 2**52
+"""Released values are clipped to so many units: a score of 2,000 trees still fits an int64."""
 
 
 @kernel()
@@ -355,10 +355,6 @@ def add_trees(scores, added, codes, rows, nodes, trees):  # type: ignore[no-unty
                     scores[block[i]] += values[at[i]]
         for i in block:
             added[i] = max(added[i], trees.shape[1])
-
-
-LARGEST = 2**52
-"""Released values are clipped to so many units: a score of 2,000 trees still fits an int64."""
 
 
 def truncated(targets: np.ndarray) -> np.ndarray:

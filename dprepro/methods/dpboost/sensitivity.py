@@ -18,6 +18,9 @@ A row with |g| <= 1 moves S^2 / (n + lambda), |S| <= n, by
 which lies above -3 (S = n, g = -1, n to infinity) and below 1 (g = 1).
 """
 
+MAX_ROWS = 2**28
+"""Rows of a fit, at most: the bound on rounding errors in `gain_sensitivity` needs one."""
+
 
 def first_gain(ridge: float) -> float:
     """Return what the authors' code took for GAIN until November 2020: too small, see `GAIN`.
@@ -25,10 +28,6 @@ def first_gain(ridge: float) -> float:
     (3 lambda + 2) / ((2 + lambda) (1 + lambda)), 0.9957 for lambda = 0.1.
     """
     return (3 * ridge + 2) / ((2 + ridge) * (1 + ridge))
-
-
-MAX_ROWS = 2**28
-"""Rows of a fit, at most: the bound on rounding errors in `gain_sensitivity` needs one."""
 
 
 def gain_sensitivity(bound: float, gain: float = GAIN) -> float:

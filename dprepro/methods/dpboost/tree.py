@@ -21,8 +21,8 @@ class Tree:
         Rows with ``codes[feature] <= cut`` go to node `left`, others to ``left + 1``. Feature -1
         marks a leaf.
     value : float64 (nodes,)
-        The learning rate times the noisy value of each leaf, a multiple of `grid.UNIT`; 0 at inner
-        nodes.
+        The learning rate times the noisy value of each leaf, a multiple of `kernel.UNIT`; 0 at
+        inner nodes.
     """
 
     feature: np.ndarray
@@ -39,7 +39,7 @@ class Forest:
     codes : uint8 (n, K)
         Bin of every row.
     start
-        The score from which all rows start, in units of `grid.UNIT`.
+        The score from which all rows start, in units of `kernel.UNIT`.
     """
 
     def __init__(self, codes: np.ndarray, start: int = 0) -> None:
@@ -60,7 +60,7 @@ class Forest:
         self._trees = np.hstack([self._trees, np.array(places, np.int64).reshape(-1, 2).T])
 
     def scores(self, rows: np.ndarray) -> np.ndarray:
-        """Return the scores of `rows`, int64 (m,), each once: int64 (m,), of `grid.UNIT`."""
+        """Return the scores of `rows`, int64 (m,), each once: int64 (m,), of `kernel.UNIT`."""
         add_trees(self._scores, self._added, self._codes, rows, self._nodes, self._trees)
         return self._scores[rows]
 

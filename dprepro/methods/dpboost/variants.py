@@ -29,6 +29,10 @@ FIRST_GAIN = (
     "(3 lambda + 2) / ((2 + lambda) (1 + lambda)), not 3"
 )
 
+PARTS = MappingProxyType({"geometric": False, "equal": True})
+
+SCALES = MappingProxyType({"-1..1": (-1.0, 1.0), "0..1": (0.0, 1.0)})
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -135,8 +139,6 @@ SOUND = Variant(
     assumed_public=(f"that there are at least two rows and at most {MAX_ROWS:,}",),
 )
 
-PARTS = MappingProxyType({"geometric": False, "equal": True})
-SCALES = MappingProxyType({"-1..1": (-1.0, 1.0), "0..1": (0.0, 1.0)})
 STARTS: MappingProxyType[str, frozenset[TaskKind]] = MappingProxyType(
     {"zero": frozenset(), "mean": frozenset({"binary", "regression"})}
 )

@@ -1,6 +1,7 @@
-"""1-Rules: a Boolean column, its negation or a constant as a classifier (Algorithm 3).
+"""What a round adds to the vote: 1-Rules (Algorithm 3), and trees grown from the top (Algorithm 2).
 
-Trees grown from the top by noisy choices of a leaf and a column (Algorithm 2).
+A 1-Rule is a Boolean column, its negation or a constant. A tree grows by noisy choices of a leaf
+and a column.
 """
 
 from __future__ import annotations

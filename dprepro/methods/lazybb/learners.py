@@ -1,6 +1,6 @@
-"""The learners of a round: what they ask the curator, and the hypothesis that they make of it.
+"""Lazy-Bregman boosting (Algorithm 1): ask the learner, vote, and let the curator reweigh.
 
-Lazy-Bregman boosting (Algorithm 1): ask the learner, vote, and let the curator reweigh.
+A learner says what is asked in a round, and which hypothesis is made of the answers.
 """
 
 from __future__ import annotations

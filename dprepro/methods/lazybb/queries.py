@@ -1,6 +1,6 @@
 """What LazyBB asks of a round: choices by smooth weights, and by how much a row moves each.
 
-Boolean columns, stored so that all of their sums are one sparse product of whole numbers.
+Boolean columns are stored so that all of their sums are one sparse product of whole numbers.
 """
 
 from __future__ import annotations

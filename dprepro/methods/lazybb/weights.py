@@ -1,6 +1,6 @@
-"""How Lazy-Bregman boosting weighs rows by their margins (Algorithm 1).
+"""How Lazy-Bregman boosting weighs rows by their margins (Algorithm 1), in whole numbers.
 
-Smooth distributions in whole numbers: no row gets more than 1 / (kappa n) of the weight.
+The distributions are smooth: no row gets more than 1 / (kappa n) of the weight.
 """
 
 from __future__ import annotations
@@ -13,6 +13,17 @@ from functools import lru_cache
 import numpy as np
 
 from dprepro.privacy.smooth_sensitivity import TOTAL, largest_weight
+
+MARGINS = ("signed", "agreements")
+
+_LARGEST = Decimal(2**14)
+"""Exponents lambda margin count as this at most, so that numbers stay of some length."""
+
+_BITS = 96
+"""A measure is rounded down to this many bits, which is finer than weights are."""
+
+_DECIMAL = Context(prec=40)
+"""Its exp is correctly rounded, and so the same on every machine, which that of NumPy is not."""
 
 
 def smooth_weights(measure: Sequence[int], counts: Sequence[int], density: float) -> list[int]:
@@ -60,18 +71,6 @@ def smooth_weights(measure: Sequence[int], counts: Sequence[int], density: float
         left -= cap * counts[group]
         mass -= measure[group] * counts[group]
     return weights
-
-
-MARGINS = ("signed", "agreements")
-
-_LARGEST = Decimal(2**14)
-"""Exponents lambda margin count as this at most, so that numbers stay of some length."""
-
-_BITS = 96
-"""A measure is rounded down to this many bits, which is finer than weights are."""
-
-_DECIMAL = Context(prec=40)
-"""Its exp is correctly rounded, and so the same on every machine, which that of NumPy is not."""
 
 
 @dataclass(frozen=True)

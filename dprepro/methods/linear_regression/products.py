@@ -1,11 +1,8 @@
-"""Products of columns and target, in whole numbers: exact, in whatever order rows are added.
+"""Products of columns and target in [-1, 1], and the coefficients that follow from them.
 
-The representation that the fair models share.
-
-Coefficients from noisy products, with the same bits on every machine.
-
-Only elementwise operations and exactly rounded sums are used. What LAPACK and BLAS return differs
-between processors in the last bits.
+Products are sums of whole numbers: exact, in whatever order rows are added. Coefficients have the
+same bits on every machine, as only elementwise operations and exactly rounded sums are used: what
+LAPACK and BLAS return differs between processors in the last bits.
 """
 
 from __future__ import annotations
@@ -19,6 +16,12 @@ import numpy as np
 FINEST_BITS = 20
 _SUM_BITS, _SCALE_BITS = 62, 52
 """Sums stay below 2^62, and noise scales below 2^52 of the unit."""
+
+_SMALL = 2.0**-53
+"""Entries beside the diagonal that are smaller than this, relative to the largest, count as 0."""
+
+_SWEEPS = 60
+"""More than Jacobi's method needs: it takes about ten for a hundred columns."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +109,6 @@ def scaled(
     lower, upper = bounds
     targets = (2 * y - lower - upper) / (upper - lower)
     return np.clip(X, -limit, limit), np.clip(targets, -limit, limit)
-
-
-_SMALL = 2.0**-53
-"""Entries beside the diagonal that are smaller than this, relative to the largest, count as 0."""
-
-_SWEEPS = 60
-"""More than Jacobi's method needs: it takes about ten for a hundred columns."""
 
 
 def trim_and_solve(gram: np.ndarray, products: np.ndarray, scale: float) -> np.ndarray:

@@ -20,6 +20,10 @@ from dprepro.estimators.targets import classes_among
 from dprepro.methods.locally_linear.maps import LARGEST_INPUT, clipped_sum, squared_norms
 from dprepro.privacy.subsampling import poisson_sample
 
+SAMPLINGS = ("poisson", "shuffle")
+
+_NO_ROWS = np.empty(0, dtype=np.int64)
+
 
 @dataclass(frozen=True)
 class NumericRows:
@@ -74,9 +78,6 @@ def normalised(model: Any, X: np.ndarray) -> np.ndarray:
     return np.clip(X, -LARGEST_INPUT, LARGEST_INPUT)
 
 
-SAMPLINGS = ("poisson", "shuffle")
-
-
 @dataclass(frozen=True)
 class FitSettings:
     """How to train.
@@ -111,9 +112,6 @@ class FitSettings:
     def rate(self, rows: int) -> float:
         """Return the probability q = L / n with which Poisson sampling takes a row."""
         return min(1.0, self.batch_size / rows)
-
-
-_NO_ROWS = np.empty(0, dtype=np.int64)
 
 
 class ExactGradients:

@@ -30,6 +30,21 @@ from dprepro.privacy.sensitivity import REPLACE_ONE
 CURVATURE = 0.25
 """Largest second derivative of the logistic loss."""
 
+LARGEST_NORM = "largest row norm"
+"""What is read without noise where no bound on it is given, in the words of the ledger."""
+
+LONG_ROWS = (
+    "row norm bound above 1 (an intercept counts): the library's noise uses the bound "
+    "where its square is needed"
+)
+
+FLOATING_POINT = (
+    "coefficients: the noise is part of what an optimiser of diffprivlib minimises, in float64"
+)
+"""Why they cannot be whole numbers, in the words of the ledger."""
+
+STOPPED = "optimiser stopped before the optimum, which the proof needs"
+
 
 @dataclass(frozen=True)
 class ObjectivePerturbation:
@@ -98,21 +113,6 @@ class ObjectivePerturbation:
         weights = counts * wrong * (1 - wrong)
         hessian = (rows.T * weights) @ rows + self.strength * np.eye(w.size)
         return float(np.linalg.slogdet(hessian)[1] - np.linalg.norm(noise) / self.scale)
-
-
-LARGEST_NORM = "largest row norm"
-"""What is read without noise where no bound on it is given, in the words of the ledger."""
-
-LONG_ROWS = (
-    "row norm bound above 1 (an intercept counts): the library's noise uses the bound "
-    "where its square is needed"
-)
-FLOATING_POINT = (
-    "coefficients: the noise is part of what an optimiser of diffprivlib minimises, in float64"
-)
-"""Why they cannot be whole numbers, in the words of the ledger."""
-
-STOPPED = "optimiser stopped before the optimum, which the proof needs"
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,7 @@
-"""Candidates for splits: where they lie, and what bin a value is in.
+"""Candidates for splits, and what a fit asks of its rows, with how much noise: from public numbers.
 
 A feature with candidates c_0 < c_1 < ... has one bin more than candidates: bin i holds the values
 in (c_{i-1}, c_i], and the last one what is above all of them, or missing.
-
-What a fit asks of its rows, and what noise each answer gets: from public numbers alone.
 """
 
 from __future__ import annotations
@@ -20,6 +18,18 @@ from dprepro.data.domain import CategoricalFeature, Feature, category_codes, num
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import gdp_part, gdp_sigma, rho_of
 from dprepro.privacy.sensitivity import Sensitivity
+
+UPDATES = ("newton", "gbm", "averaging")
+
+CANDIDATES = ("uniform", "quantile", "adaptive_hessian")
+
+COMPOSITIONS = ("gdp", "rdp")
+
+GRADIENT_BOUND = 1.0
+"""|p - y| <= 1, and the label itself where trees average labels."""
+
+CURVATURE_BOUNDS = {"newton": 0.25, "gbm": 1.0, "averaging": 1.0}
+"""p (1 - p) <= 1/4; or 1, where rows are counted."""
 
 
 def as_numbers(column: pd.Series, feature: Feature) -> np.ndarray:
@@ -104,16 +114,6 @@ def _parts(low: float, high: float, parts: int) -> np.ndarray:
 def mean_total(histograms: Sequence[np.ndarray]) -> float:
     """Return the mean of what histograms hold in all, noise below 0 included."""
     return float(np.mean([histogram.sum() for histogram in histograms]))
-
-
-UPDATES = ("newton", "gbm", "averaging")
-CANDIDATES = ("uniform", "quantile", "adaptive_hessian")
-COMPOSITIONS = ("gdp", "rdp")
-
-GRADIENT_BOUND = 1.0
-"""|p - y| <= 1, and the label itself where trees average labels."""
-CURVATURE_BOUNDS = {"newton": 0.25, "gbm": 1.0, "averaging": 1.0}
-"""p (1 - p) <= 1/4; or 1, where rows are counted."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,4 @@
-"""Private gradient boosting with totally random trees, for binary labels.
-
-From noisy sums to trees: what a fit does with the answers of its curator.
-"""
+"""Private gradient boosting with totally random trees, for two labels: from noisy sums to trees."""
 
 from __future__ import annotations
 
@@ -41,6 +38,14 @@ from dprepro.methods.random_boosting.curator import (
 )
 from dprepro.methods.random_boosting.trees import Tree, draw_tree, sum_of_steps
 from dprepro.runtime.arguments import DELTA, EPSILON, SHARE, Integer, Number, OneOf, OrNone, flag
+
+_MOST_CANDIDATES = 127  # twice as many, as refining can make, have bins that fit into a byte
+
+_MOST_DEPTH = 8
+
+_ONE_PAID = "all, one paid"
+
+HISTOGRAMS = ("own", "all", _ONE_PAID)
 
 
 @dataclass(frozen=True)
@@ -169,12 +174,6 @@ def leaf_values(gradient: np.ndarray, curvature: np.ndarray, plan: Plan) -> np.n
     step = -gradient / (np.where(known, curvature, 1.0) + plan.ridge)
     limited = np.clip(step, -plan.largest_value, plan.largest_value)
     return np.where(known, plan.learning_rate * limited, 0.0)
-
-
-_MOST_CANDIDATES = 127  # twice as many, as refining can make, have bins that fit into a byte
-_MOST_DEPTH = 8
-_ONE_PAID = "all, one paid"
-HISTOGRAMS = ("own", "all", _ONE_PAID)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -1,6 +1,6 @@
-"""Totally random trees of one feature. They are drawn without a look at any row.
+"""Totally random trees of one feature, drawn without a look at any row.
 
-Cells of a feature: what values the splits of all trees can tell apart. They are public.
+The cells of a feature are what its values can be told apart by, in all trees: public.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The curator of the toy DP-EBM: codes and residuals stay here; mean residuals come out noisy.
 
 Three things leave it without noise, as published: the ledger lists them as not covered by epsilon.
-Residuals and means are whole numbers of `UNIT`, so sums are exact, and so is the noise.
-
-The bins of the toy DP-EBM: quantiles of a numeric feature, categories of a categorical one.
+One of them are the bins, quantiles of a numeric feature. Residuals and means are whole numbers of
+`UNIT`, so sums are exact, and so is the noise.
 """
 
 from __future__ import annotations
@@ -22,6 +21,36 @@ from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NumberedGaussianMechanism
 from dprepro.privacy.query import Instruction, NoisyAnswer, Private, Query
 from dprepro.privacy.sensitivity import ZERO_OUT, Sensitivity
+
+UNIT = 2.0**-24
+"""Of residuals, means and steps, in the target's unit."""
+
+_LARGEST_SUM = 2**62
+
+QUANTILES = "quantiles of the numeric features, which are the bin edges"
+
+CATEGORIES = "categories that occur"
+
+COUNTS = "number of rows in every bin, by which its sum of residuals is divided"
+
+UNPAID = (QUANTILES, CATEGORIES, COUNTS)
+"""What a fit reads without noise, in the words of the ledger."""
+
+OVERSPENT = (
+    "the noise is that of a single release, and is used anew for every bin, feature and epoch: "
+    "the budget is spent many times over"
+)
+
+UNBOUNDED = (
+    "sensitivity 1 is assumed for the mean residual of a bin, which moves by far less in a large "
+    "bin and by a whole residual, which nothing bounds, in a bin of one row"
+)
+
+GAPS = (
+    OVERSPENT,
+    UNBOUNDED,
+    "sqrt(2 ln(1.25 / delta)) / epsilon is enough noise only for epsilon below 1",
+)
 
 
 @dataclass(frozen=True)
@@ -62,32 +91,6 @@ def _numbers(column: pd.Series) -> np.ndarray:
             "fill them in, or choose another method"
         )
     return values
-
-
-UNIT = 2.0**-24
-"""Of residuals, means and steps, in the target's unit."""
-
-_LARGEST_SUM = 2**62
-
-QUANTILES = "quantiles of the numeric features, which are the bin edges"
-CATEGORIES = "categories that occur"
-COUNTS = "number of rows in every bin, by which its sum of residuals is divided"
-UNPAID = (QUANTILES, CATEGORIES, COUNTS)
-"""What a fit reads without noise, in the words of the ledger."""
-
-OVERSPENT = (
-    "the noise is that of a single release, and is used anew for every bin, feature and epoch: "
-    "the budget is spent many times over"
-)
-UNBOUNDED = (
-    "sensitivity 1 is assumed for the mean residual of a bin, which moves by far less in a large "
-    "bin and by a whole residual, which nothing bounds, in a bin of one row"
-)
-GAPS = (
-    OVERSPENT,
-    UNBOUNDED,
-    "sqrt(2 ln(1.25 / delta)) / epsilon is enough noise only for epsilon below 1",
-)
 
 
 @dataclass(frozen=True)
