@@ -189,7 +189,7 @@ def _of_memory(error: Exception) -> str:
     from dprepro.experiment.machine_errors import machine_fault
 
     if fault := machine_fault(error):
-        return f"error: {fault}. Mend that; then give the same command again"
+        return f"error: {fault}. Correct that, then give the same command again"
     if type(error) is SystemError and str(error).endswith(WITHOUT_A_REASON):
         return _NO_REASON
     return ""

@@ -85,9 +85,9 @@ def audit(
     The tables are the worst pair known for the method. The audit tells them apart by the outputs
     alone, and its bound holds with 95 % confidence. EXCEEDED means that the stated guarantee is
     refuted, with 99.99 % confidence. The exit code is then 1, unless the ledger gives a reason for
-    it. "undecided" means that the bound is too high, but not as surely. "ceiling" is the most that
-    could be shown on these tables. "too few runs" means that hardly any of it could be shown by so
-    many runs, so that nothing follows from a small bound.
+    it. "undecided" means that the bound is too high, but not as surely. "ceiling" is the
+    largest bound that these tables allow. "too few runs" means that so few runs can show hardly
+    any of it, so a small bound says nothing about the method.
 
     In a terminal, the command says first about how long it will take.
 

@@ -68,7 +68,7 @@ def check(
     require_all: Annotated[
         bool,
         typer.Option(
-            "--require-all", help="Fail also if a cell that can be run was not, or not in full."
+            "--require-all", help="Fail also if a cell that can be run was not run in full."
         ),
     ] = False,
     fast: Annotated[
@@ -136,7 +136,7 @@ def check(
         report, left_out = touched(report, documents)
     if not report.measured and not fast:
         raise DpreproError(
-            f"nothing to judge: the journals in {results} hold no result for "
+            f"no verdict: the journals in {results} hold no result for "
             f"{'these cells' if dataset or method else 'a printed cell'}. "
             "`dprepro run adult` makes some"
         )

@@ -29,7 +29,7 @@ def cite(
 ) -> None:
     """Print BibTeX entries: where datasets, methods and documents come from.
 
-    Each entry stands once. What is not known for certain is left out.
+    Each entry is printed once. What is not known for certain is left out.
 
     Example: dprepro cite adult dp-ebm-gdp
     """

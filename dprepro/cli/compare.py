@@ -49,7 +49,7 @@ def compare(
 
     The difference is FIRST minus SECOND. Results of one config are compared. On a dataset where no
     config has both methods, results of two configs are, if these split the same rows in the same
-    way. The name of a method with (shipped run) behind it means results that come with dprepro.
+    way. A method followed by (shipped run) means its results that come with dprepro.
 
     Example: dprepro compare dp-ebm-plus dp-ebm-gdp --epsilon 1
     """
@@ -70,8 +70,8 @@ def compare(
     for value in epsilon or ():
         if not value > 0:
             raise DpreproError(
-                f"--epsilon {value:g} is no privacy level. Allowed: numbers above 0, and inf for "
-                "methods without privacy. Leave it out to compare at all levels"
+                f"--epsilon {value:g} is not a privacy level. Allowed: numbers above 0, and inf "
+                "for methods without privacy. Leave it out to compare at all levels"
             )
     if metric is not None:
         find_metric(metric)

@@ -32,6 +32,9 @@ class Form(str, Enum):
     PYTHON = "python"
 
 
+_KINDS = {Form.ONNX: "an ONNX graph", Form.SQL: "an SQL query", Form.PYTHON: "a Python module"}
+
+
 def export(
     model: ModelFile,
     to: Annotated[Form, typer.Option("--to", help="The form to write.")],
@@ -57,8 +60,8 @@ def export(
 
     All say what `dprepro predict` says, for missing and unseen values, too. Columns of a database
     may have any type. Texts that stand for a missing value are those that a card has by default.
-    What is no number where the model wants one, or infinite, is an error. SQLite, which has none,
-    gives NULL, and ONNX gives NaN for an infinite number.
+    A value that is not a number where the model needs one, or is infinite, is an error. SQLite has
+    no errors and gives NULL; ONNX gives NaN for an infinite number.
 
     Example: dprepro export model.json --to sql --output model.sql --table customers
     """
@@ -82,7 +85,7 @@ def export(
         from dprepro.additive.export.onnx import save_onnx
 
         if target is None:
-            raise DpreproError("an ONNX file is no text: name a file with --output")
+            raise DpreproError("an ONNX file is not text: name a file with --output")
         with owner_only(is_private):
             save_onnx(loaded, target)
     else:
@@ -102,7 +105,7 @@ def export(
             appearing_complete(target) as unfinished,
         ):
             unfinished.write_text(text, encoding="utf-8")
-    say(f"{output}: the model for {to.value}")
+    say(f"{output}: the model, as {_KINDS[to]}")
 
 
 _ADDRESS = re.compile(r"https?://\S+$")

@@ -49,7 +49,7 @@ def forensics(
 
     z is the difference of the means, ours less the printed one, in standard errors. A setting that
     the authors used has a sum of z^2 of about the number of cells. (The sums of `dprepro check` are
-    smaller: it squares normal scores of z.) Hypotheses come the nearest first. Without a choice of
+    smaller: it squares normal scores of z.) The nearest hypothesis comes first. Without a choice of
     columns, only the findings are shown. `dprepro run forensics` runs all hypotheses.
 
     A setting that was chosen by looking at printed numbers agrees with them more easily. With
@@ -123,4 +123,4 @@ def _show_held_out(judgements: Sequence[Judgement], format: ForensicsFormat) -> 
     elif judgements:
         console().print(render_held_out(judgements))
     else:
-        typer.echo("Nothing to judge: no column that was asked for was chosen and run in full.")
+        typer.echo("No verdict: no column that was asked for was chosen and run in full.")

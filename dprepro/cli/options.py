@@ -50,10 +50,10 @@ def _reader(advice: str) -> Callable[[str], float]:
             return number
         parts = [part.strip() for part in str(text).replace(";", ",").split(",")]
         if len(parts) < 2 or any(_number(part) is None for part in parts):
-            raise typer.BadParameter(f"{text!r} is no number. {_ALLOWED}.")
+            raise typer.BadParameter(f"{text!r} is not a number. {_ALLOWED}.")
         if len(parts) == 2 and parts[0] == "0":
             raise typer.BadParameter(
-                f"{text!r} is no number. A fraction has a point: 0.{parts[1]}."
+                f"{text!r} is not a number. A fraction has a point: 0.{parts[1]}."
             )
         said = advice.format(first=parts[0], each=" ".join(f"--epsilon {part}" for part in parts))
         raise typer.BadParameter(f"{text!r} is not one number. {said}.")

@@ -165,7 +165,7 @@ def shapes(
     vertical scale, which holds whole bands; --own-scale gives each panel its own.
 
     Bands are two standard deviations of the noise that boosting added; for DP-EBM+, two posterior
-    standard deviations. They do not contain that functions are drawn towards 0 where noise is
+    standard deviations. They do not account for the shrinkage of functions towards 0 where noise is
     large compared with the rows. Grey bars are the density of the rows. If the ledger of a model
     holds, the picture is post-processing of releases; if not, it shows exact functions of the
     training rows.

@@ -53,7 +53,10 @@ def release(
     ] = False,
     allow_no_export: Annotated[
         bool,
-        typer.Option("--allow-no-export", help="Accept a model that some `--to` cannot write."),
+        typer.Option(
+            "--allow-no-export",
+            help="Accept a model that some form of `dprepro export` cannot hold.",
+        ),
     ] = False,
     allow_large_delta: Annotated[
         bool, typer.Option("--allow-large-delta", help="Accept a --delta of 0.01 or more.")
@@ -62,8 +65,8 @@ def release(
         bool,
         typer.Option(
             "--other-people",
-            help="Say, as the owner of the data, that rows which look like those of an earlier "
-            "release are of other people: book and statement record it.",
+            help="State, as the owner of the data, that rows which look like those of an earlier "
+            "release are of other people: the book and the statement record it.",
         ),
     ] = False,
     audits: Annotated[
@@ -146,7 +149,7 @@ def _ask(yes: bool) -> None:
         return
     if not _is_terminal():
         raise DpreproError(
-            "nobody is there to ask, as this is no terminal: say --yes to spend the budget. "
+            "this is not a terminal, so nobody can be asked: give --yes to spend the budget. "
             "Nothing was spent and nothing was written"
         )
     try:
@@ -220,7 +223,7 @@ def budget(
         bool,
         typer.Option(
             "--register-lost",
-            help="Say, as the owner of the data, that the register of private data is lost for "
+            help="State, as the owner of the data, that the register of private data is lost for "
             "good: all releases so far then count against every dataset.",
         ),
     ] = False,
@@ -290,7 +293,10 @@ def _show(account: Sequence[Entry], book: Book) -> None:
         )
         for names, said in (
             (entry.like, "counted with others, since its rows are like those of"),
-            (entry.other_people, "of other people, as its owner says, than the like rows of"),
+            (
+                entry.other_people,
+                "other people, as the owner of the data says, than in the similar rows of",
+            ),
         ):
             if names:
                 _say(f"    {said} {book.in_words(names)}")

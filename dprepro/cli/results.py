@@ -216,8 +216,8 @@ def merge(
     console().print(table)
     if any(one.differing for one in found):
         say(
-            "Differing are tasks whose metrics are others in another folder, as other versions of "
-            "libraries or other processors can make them. The first folder counts"
+            "Differing tasks have other metrics in another folder, as with other versions of "
+            "libraries or on other processors. The first folder counts"
         )
 
 

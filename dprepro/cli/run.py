@@ -61,7 +61,8 @@ def run(
     until_decided: Annotated[
         bool,
         typer.Option(
-            "--until-decided", help="Then more splits of the printed cells that these can decide."
+            "--until-decided",
+            help="Then run more splits of the printed cells whose verdict they can decide.",
         ),
     ] = False,
     most_splits: Annotated[

@@ -95,7 +95,7 @@ def table(
     spread: Annotated[
         bool,
         typer.Option(
-            "--sd", help="Show standard deviations where there is no room beside the mean, too."
+            "--sd", help="Show standard deviations also where there is no room beside the mean."
         ),
     ] = False,
 ) -> None:

@@ -93,7 +93,7 @@ def check_delta(card: Card, delta: float, allows_large: bool) -> str:
     )
     if delta >= large and not allows_large:
         raise DpreproError(
-            f"--{meaning}: choose a smaller one, such as 1e-6, or take it as given with "
+            f"--{meaning}: choose a smaller one, such as 1e-6, or accept it with "
             "--allow-large-delta. Nothing was spent"
         )
     return meaning
@@ -132,7 +132,7 @@ def _unfit(method: Method, task: TaskKind, allows_floating_point: bool) -> str:
     if method.noise is not Noise.EXACT and not allows_floating_point:
         return (
             "draws noise in floating point, whose low bits can disclose what it hides "
-            "(--allow-floating-point takes that as given)"
+            "(--allow-floating-point accepts that)"
         )
     if not isinstance(_example(method, task), AdditiveModel):
         return "makes no additive model, and only these have a model file"
@@ -250,7 +250,7 @@ def require_sound(ledger: Ledger | None, why_missing: str, allows_floating_point
     if ledger.floating_point and not allows_floating_point:
         raise DpreproError(
             f"noise in floating point: {'; '.join(ledger.floating_point)}. Its low bits can "
-            "disclose what it hides. Choose a method with exact noise, or take that as given with "
+            "disclose what it hides. Choose a method with exact noise, or accept that with "
             "--allow-floating-point"
         )
     return ledger

@@ -124,7 +124,7 @@ def refusal(error: OSError) -> tuple[str, str]:
         return str(error.strerror), "make room there"
     if isinstance(error, FileExistsError | NotADirectoryError):
         return "a file has the name of a folder", "move that file away"
-    return error.strerror or str(error), "mend that"
+    return error.strerror or str(error), "correct that"
 
 
 @contextmanager

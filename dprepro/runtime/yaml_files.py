@@ -143,7 +143,7 @@ def _construct_int(loader: Any, node: yaml.ScalarNode) -> int:
     try:
         return int(text, 0)
     except ValueError:  # of a value with the tag !!int
-        raise _refusal(node, f"{text!r} is no whole number") from None
+        raise _refusal(node, f"{text!r} is not a whole number") from None
 
 
 def _construct_float(loader: Any, node: yaml.ScalarNode) -> float:
@@ -151,7 +151,7 @@ def _construct_float(loader: Any, node: yaml.ScalarNode) -> float:
     try:
         value = float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
     except ValueError:
-        raise _refusal(node, f"{text!r} is no number") from None
+        raise _refusal(node, f"{text!r} is not a number") from None
     if problem := beyond_floats(text, value):
         raise _refusal(node, problem)
     return value

@@ -77,8 +77,11 @@ def test_options_choose_datasets_levels_configs_and_the_metric(folder):
         (["mine", "ebm", "--metric", "auk"], "did you mean 'auc'"),
         (["mine", "ebm", "--metric", "f1"], "no F1"),
         (["mine", "ebm", "--epsilon", "3"], "no privacy level in common among those asked for"),
-        (["mine", "ebm", "--epsilon", "nan"], "nan is no privacy level. Allowed: numbers above 0"),
-        (["mine", "ebm", "--epsilon", "0"], "0 is no privacy level. Allowed: numbers above 0"),
+        (
+            ["mine", "ebm", "--epsilon", "nan"],
+            "nan is not a privacy level. Allowed: numbers above 0",
+        ),
+        (["mine", "ebm", "--epsilon", "0"], "0 is not a privacy level. Allowed: numbers above 0"),
         (["mine", "ebm", "--per-split"], "add --format csv or --format json"),
     ],
 )

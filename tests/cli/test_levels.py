@@ -28,8 +28,8 @@ def test_commands_that_take_one_level_say_so(command: str) -> None:
 
 
 def test_what_is_no_number_is_named_with_what_is_allowed() -> None:
-    assert "'one' is no number. Allowed are numbers above 0" in said("run a --epsilon one")
-    assert "'0,5' is no number. A fraction has a point: 0.5." in said("fit a --epsilon 0,5")
+    assert "'one' is not a number. Allowed are numbers above 0" in said("run a --epsilon one")
+    assert "'0,5' is not a number. A fraction has a point: 0.5." in said("fit a --epsilon 0,5")
 
 
 @pytest.mark.parametrize("command", ["fit", "ledger", "plot shapes", "run"])

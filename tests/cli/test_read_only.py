@@ -86,7 +86,7 @@ def test_commands_that_read_need_not_write(shut: tuple[Lab, list[object]]) -> No
         "record": ["results", "verify", "--record", *at],
     }
     refused = {
-        "check": "nothing to judge",  # it was read: no document has the lab's data
+        "check": "hold no result for",  # it was read: no document has the lab's data
         "more": "Permission denied",
         "fresh": "Permission denied",
         "record": "SHA256SUMS: Permission denied",

@@ -359,7 +359,7 @@ def test_a_disk_that_fails_after_the_fit_counts_what_was_spent(
 
 def test_nobody_to_ask_spends_nothing(tmp_path: Path, state: Path) -> None:
     card = card_of(tmp_path)
-    with pytest.raises(DpreproError, match="no terminal: say --yes"):
+    with pytest.raises(DpreproError, match="give --yes to spend the budget"):
         dprepro("release", card, "--epsilon", 1, *DELTA)
     assert read_book().entries == []
 

@@ -155,7 +155,7 @@ def test_a_disk_that_takes_no_more(fit: Fit) -> None:
         [sys.executable, "-c", code, fit.folder, fit.table],
         capture_output=True, text=True, check=True, env=environment(),
     )  # fmt: skip
-    problem = "File too large. Either mend that, or name another folder for them False"
+    problem = "File too large. Either correct that, or name another folder for them False"
     assert (
         done.stdout.splitlines()
         == [f"cannot keep the rows of the fit in {fit.folder}: {problem}"] * 3
