@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.options import DEFAULT_FOLDER, Configs, ResultsFolder, read, repeated_levels, warn
+from dprepro.cli.options import (
+    DEFAULT_FOLDER,
+    Configs,
+    Datasets,
+    ResultsFolder,
+    read,
+    repeated_levels,
+    warn,
+)
 
 if TYPE_CHECKING:
     from dprepro.results.folder import Results
@@ -27,9 +35,7 @@ class CompareFormat(str, Enum):
 def compare(
     first: Annotated[str, typer.Argument(help="A label of a config, or the name of a method.")],
     second: Annotated[str, typer.Argument(help="The method to compare it with.")],
-    dataset: Annotated[
-        list[str] | None, typer.Option(help="Only these datasets (repeatable).")
-    ] = None,
+    dataset: Datasets = None,
     config: Configs = None,
     metric: Annotated[
         str | None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.options import DEFAULT_FOLDER, Paper, ResultsFolder, read
+from dprepro.cli.options import DEFAULT_FOLDER, Datasets, Paper, ResultsFolder, read
 from dprepro.cli.streams import Waiting
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ class ForensicsFormat(str, Enum):
 
 
 def forensics(
-    dataset: Annotated[
-        list[str] | None, typer.Option(help="Only these datasets (repeatable).")
-    ] = None,
+    dataset: Datasets = None,
     method: Annotated[
         list[str] | None, typer.Option(help="Only the columns of these methods (repeatable).")
     ] = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dprepro.cli.models import model_file
-from dprepro.cli.options import repeated_levels
+from dprepro.cli.options import DataDir, Levels, Methods
 
 if TYPE_CHECKING:
     from dprepro.report.ledgers import Words
@@ -23,16 +23,12 @@ def ledger(
             "release`.",
         ),
     ],
-    method: Annotated[
-        list[str] | None, typer.Option(help="Only this method or label; repeatable.")
-    ] = None,
-    epsilon: Annotated[
-        list[float] | None, repeated_levels("Only this epsilon; repeatable.")
-    ] = None,
+    method: Methods = None,
+    epsilon: Levels = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the full ledgers as JSON.")
     ] = False,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder of datasets.")] = None,
+    data_dir: DataDir = None,
     audits: Annotated[
         Path, typer.Option(help="Folder of results of `dprepro audit`, for methods of your own.")
     ] = Path("results"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.options import AllowTunedSplits, one_level
+from dprepro.cli.options import AllowTunedSplits, ConfigName, DataDir, one_level
 from dprepro.cli.streams import say
 from dprepro.runtime.errors import DpreproError
 
@@ -51,13 +51,6 @@ def refuse_in_release(target: Path) -> None:
         )
 
 
-ConfigName = Annotated[str, typer.Argument(help="Built-in name or path of a config.")]
-DataFolder = Annotated[
-    Path | None,
-    typer.Option("--data-dir", help="Folder of datasets.", show_default="$DPREPRO_DATA"),
-]
-
-
 def fit(
     config: ConfigName,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")],
@@ -95,7 +88,7 @@ def fit(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Threads that share the rows; they change no result.")
     ] = None,
-    data_dir: DataFolder = None,
+    data_dir: DataDir = None,
 ) -> None:
     """Fit one additive model of a config to all rows, and save it as JSON.
 
@@ -290,7 +283,7 @@ def score(
     model: ModelFile,
     config: ConfigName,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    data_dir: DataFolder = None,
+    data_dir: DataDir = None,
     allow_tuned_splits: AllowTunedSplits = False,
 ) -> None:
     """Score a saved model on the test rows of its split; the model must come from `fit --split`.

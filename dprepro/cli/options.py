@@ -125,6 +125,19 @@ def _is_one(folder: Path, other: Path) -> bool:
     return folder.resolve() == other.resolve()
 
 
+ConfigName = Annotated[str, typer.Argument(help="Built-in name or path of a config.")]
+DataDir = Annotated[
+    Path | None,
+    typer.Option("--data-dir", help="Folder of datasets.", show_default="$DPREPRO_DATA"),
+]
+Datasets = Annotated[
+    list[str] | None, typer.Option("--dataset", help="Only these datasets (repeatable).")
+]
+Methods = Annotated[
+    list[str] | None, typer.Option("--method", help="Only this method or label; repeatable.")
+]
+Levels = Annotated[list[float] | None, repeated_levels("Only this epsilon; repeatable.")]
+Split = Annotated[int, typer.Option("--split", min=0, help="Fit to this split's training rows.")]
 OwnFolder = Annotated[Path, typer.Option("--results", help="Folder of the journals.")]
 ResultsFolder = Annotated[
     Path,

@@ -12,14 +12,19 @@ from dprepro.cli.options import (
     DEFAULT_FOLDER,
     SHOWS_SCORES,
     AllowTunedSplits,
+    ConfigName,
     Configs,
+    DataDir,
+    Datasets,
+    Levels,
+    Methods,
     Paper,
     ResultsFolder,
     Shipped,
+    Split,
     method_titles,
     one_level,
     read,
-    repeated_levels,
     warn,
 )
 from dprepro.cli.streams import say
@@ -40,9 +45,6 @@ def endings_of(format: list[FigureFormat] | None) -> list[str]:
 Output = Annotated[Path, typer.Option(help="Folder of the pictures.")]
 Formats = Annotated[
     list[FigureFormat] | None, typer.Option(help="File format (repeatable); default: PNG and SVG.")
-]
-DataDir = Annotated[
-    Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
 ]
 DEFAULT_OUTPUT = Path("out/figures")
 
@@ -77,9 +79,7 @@ def curves(
         str | None,
         typer.Option(help="auc, rmse, accuracy, ...; default: that of the printed table."),
     ] = None,
-    dataset: Annotated[
-        list[str] | None, typer.Option(help="Only these datasets (repeatable).")
-    ] = None,
+    dataset: Datasets = None,
     method: Annotated[
         list[str] | None, typer.Option(help="Only these methods, by label (repeatable).")
     ] = None,
@@ -136,12 +136,8 @@ def shapes(
         str | None,
         typer.Argument(help="Built-in name or path of the config whose models are fitted."),
     ] = None,
-    method: Annotated[
-        list[str] | None, typer.Option(help="Only this method or label; repeatable.")
-    ] = None,
-    epsilon: Annotated[
-        list[float] | None, repeated_levels("Only this epsilon; repeatable.")
-    ] = None,
+    method: Methods = None,
+    epsilon: Levels = None,
     model: Annotated[
         list[Path] | None, typer.Option(help="Also draw this saved model; repeatable.")
     ] = None,
@@ -153,7 +149,7 @@ def shapes(
         bool,
         typer.Option("--own-scale", help="Give each panel its own vertical scale: shows forms."),
     ] = False,
-    split: Annotated[int, typer.Option(min=0, help="Fit to this split's training rows.")] = 0,
+    split: Split = 0,
     name: Annotated[str, typer.Option(help="Beginning of the names of the files.")] = "shapes",
     output: Output = DEFAULT_OUTPUT,
     format: Formats = None,
@@ -228,19 +224,15 @@ def shapes(
 
 @plot.command()
 def filters(
-    config: Annotated[str, typer.Argument(help="Built-in name or path of a config.")],
-    method: Annotated[
-        list[str] | None, typer.Option(help="Only this method or label; repeatable.")
-    ] = None,
-    epsilon: Annotated[
-        list[float] | None, repeated_levels("Only this epsilon; repeatable.")
-    ] = None,
+    config: ConfigName,
+    method: Methods = None,
+    epsilon: Levels = None,
     row: Annotated[
         list[int] | None,
         typer.Option(help="Number of a test row to explain; repeatable; default 0 and 1."),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Number of maps to draw for each row.")] = 3,
-    split: Annotated[int, typer.Option(min=0, help="Fit to this split's training rows.")] = 0,
+    split: Split = 0,
     name: Annotated[str, typer.Option(help="Name of the files.")] = "filters",
     output: Output = DEFAULT_OUTPUT,
     format: Formats = None,
@@ -273,7 +265,7 @@ def filters(
 
 @plot.command()
 def margins(
-    config: Annotated[str, typer.Argument(help="Built-in name or path of a config.")],
+    config: ConfigName,
     method: Annotated[str, typer.Option(help="The method, by name or label.")] = "lazybb-1r",
     epsilon: Annotated[float | None, one_level("Its epsilon.")] = None,
     fits: Annotated[

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.options import one_level
+from dprepro.cli.options import DataDir, one_level
 from dprepro.cli.run import INTERRUPTED
 from dprepro.cli.streams import say
 
@@ -83,10 +83,7 @@ def release(
             min=1, metavar="<int>", help="Threads that share the rows; they change no result."
         ),
     ] = None,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option("--data-dir", help="Folder of datasets.", show_default="$DPREPRO_DATA"),
-    ] = None,
+    data_dir: DataDir = None,
 ) -> None:
     """Fit a private model to all rows of a dataset, and write a folder that can be released.
 
@@ -227,10 +224,7 @@ def budget(
             "good: all releases so far then count against every dataset.",
         ),
     ] = False,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option("--data-dir", help="Folder of datasets.", show_default="$DPREPRO_DATA"),
-    ] = None,
+    data_dir: DataDir = None,
 ) -> None:
     """List the budget book: every release from this machine, and what the rows have spent in all.
 

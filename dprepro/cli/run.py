@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.options import AllowTunedSplits, repeated_levels
+from dprepro.cli.options import (
+    DEFAULT_FOLDER,
+    AllowTunedSplits,
+    DataDir,
+    Methods,
+    OwnFolder,
+    repeated_levels,
+)
 from dprepro.runtime.errors import DpreproError
 
 if TYPE_CHECKING:
@@ -49,9 +56,7 @@ def run(
         ),
     ] = None,
     splits: Annotated[int | None, typer.Option(min=1, help="Only the first N splits.")] = None,
-    method: Annotated[
-        list[str] | None, typer.Option(help="Only this method or label; repeatable.")
-    ] = None,
+    method: Methods = None,
     epsilon: Annotated[
         list[float] | None,
         repeated_levels(
@@ -83,10 +88,8 @@ def run(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Run failed tasks again.")
     ] = False,
-    results: Annotated[Path, typer.Option(help="Folder of the journals.")] = Path("results"),
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
-    ] = None,
+    results: OwnFolder = DEFAULT_FOLDER,
+    data_dir: DataDir = None,
     time_limit: Annotated[
         float | None,
         typer.Option(

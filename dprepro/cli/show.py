@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dprepro.cli.models import ModelFile, refuse_in_release
-from dprepro.cli.options import AllowTunedSplits, one_level
+from dprepro.cli.options import AllowTunedSplits, ConfigName, DataDir, Split, one_level
 from dprepro.cli.streams import say
 from dprepro.runtime.errors import DpreproError
 
@@ -67,13 +67,11 @@ def title_of(origin: Mapping[str, Any], name: str) -> str:
 
 
 def votes(
-    config: Annotated[str, typer.Argument(help="Built-in name or path of a config.")],
+    config: ConfigName,
     method: Annotated[str, typer.Option(help="The method, by name or label.")] = "lazybb-1r",
     epsilon: Annotated[float | None, one_level("Its epsilon.")] = None,
-    split: Annotated[int, typer.Option(min=0, help="Fit to this split's training rows.")] = 0,
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
-    ] = None,
+    split: Split = 0,
+    data_dir: DataDir = None,
     allow_tuned_splits: AllowTunedSplits = False,
 ) -> None:
     """Fit a vote of 1-Rules and show it: the number of votes of each feature and value.

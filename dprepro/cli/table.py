@@ -13,6 +13,7 @@ import typer
 from dprepro.cli.options import (
     DEFAULT_FOLDER,
     Configs,
+    Datasets,
     Margins,
     Paper,
     ResultsFolder,
@@ -74,9 +75,7 @@ def table(
     format: Annotated[
         TableFormat | None, typer.Option(help="Output format.", show_default="rich")
     ] = None,
-    dataset: Annotated[
-        list[str] | None, typer.Option(help="Only these datasets (repeatable).")
-    ] = None,
+    dataset: Datasets = None,
     config: Configs = None,
     results: ResultsFolder = DEFAULT_FOLDER,
     shipped: Shipped = False,

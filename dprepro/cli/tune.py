@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dprepro.cli.options import repeated_levels
+from dprepro.cli.options import DataDir, Levels, Methods
 from dprepro.cli.streams import say
 
 # Not in the folder of results: tables do not show trials.
@@ -23,16 +23,10 @@ def tune(
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Worker processes.", show_default="one a core"),
     ] = None,
-    method: Annotated[
-        list[str] | None, typer.Option(help="Only this method or label; repeatable.")
-    ] = None,
-    epsilon: Annotated[
-        list[float] | None, repeated_levels("Only this epsilon; repeatable.")
-    ] = None,
+    method: Methods = None,
+    epsilon: Levels = None,
     results: Annotated[Path, typer.Option(help="Folder of the journal of trials.")] = _TRIALS,
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Folder of datasets.", show_default="$DPREPRO_DATA")
-    ] = None,
+    data_dir: DataDir = None,
 ) -> None:
     """Try every setting of a config's `grid`; write a config with the best one at each epsilon.
 
