@@ -1,10 +1,7 @@
 """Tables as curves: metric against epsilon, one panel a dataset, one curve a method.
 
-The methods worth a closer look, and the range of a panel that shows them alone.
-
-Names written beside the ends of curves, in place of a legend.
-
-Draw curves with matplotlib.
+Names stand beside the ends of curves, in place of a legend. Methods that are worth it get a closer
+look: a second range that shows them alone.
 """
 
 from __future__ import annotations
@@ -47,6 +44,38 @@ if TYPE_CHECKING:
 
 # Where values span more than this factor, small ones would lie flat on a linear axis.
 _DECADE = 10.0
+# Curves are good within this share of the way from the best to the worst: a closer look at them is
+# at least five times closer.
+_GOOD = 0.2
+_FEWEST = 2
+
+FONT_SIZE = 7.5
+_LINE = 1.25
+BESIDE = 1.08
+"""Where names begin, in widths of the axes."""
+# The line to a name ends before it.
+_SHORT = 0.01
+_LONGEST = 34
+_WIDEST = 2.2  # inches
+# An end at the very limit of the axes comes back from their units as a little more or less.
+_ROUNDING = 1e-9
+
+# The axis counts octaves of epsilon. The non-private twins stand so far to the right of the last.
+_GAP = 1.2
+# Axes have room for so many labels across and up, and a line of a note for so many characters.
+_TICKS = 8
+_LEVELS = 7
+_LONGEST_NOTE = 60
+# Of the picture of all panels.
+_COLUMNS = 4
+# Inches: a panel with its names, the least size of its axes, what stands around these, and the keys
+# below a figure. Margins that are known need no layout, which takes longer than drawing.
+_WIDTH, _WIDE, _HEIGHT = 4.4, 1.4, 2.5
+_LEFT, _BELOW, _EDGE = 0.74, 0.62, 0.08
+_TITLE, _NOTE = 0.24, 0.13
+_KEYS = 0.26
+_PALE: dict[str, Any] = {"linewidths": 5, "alpha": 0.18, "zorder": 1.5}
+_THIN: dict[str, Any] = {"linewidths": 0.8, "zorder": 2.9}
 
 
 @dataclass(frozen=True)
@@ -99,23 +128,25 @@ class Panel:
 def build_panels(tables: Iterable[ResultTable], methods: Sequence[str] = ()) -> list[Panel]:
     """Return one panel for each dataset of `tables`, built with ``compare=True``.
 
-    Parameters
-    ----------
-    methods
-        Only the curves of these labels; default all. A non-private twin belongs to the curve of
-        its method.
+    With `methods`, only the curves of these labels. A non-private twin belongs to the curve of its
+    method.
 
     Raises
     ------
     DpreproError
         If a label is not among the columns of the tables.
     """
-    from dprepro.experiment.method_names import name_meant
+    from dprepro.experiment.method_names import name_meant, nearest_meant
 
     tables = list(tables)
-    known = [column.method for table in tables for column in table.columns]
+    known = list(dict.fromkeys(column.method for table in tables for column in table.columns))
     methods = [name_meant(name, known) for name in methods]
-    _require(methods, known)
+    for name in methods:
+        if name not in known:
+            raise DpreproError(
+                f"no curve of method {name!r}{nearest_meant(name, known) or '.'} "
+                f"There are: {', '.join(known)}"
+            )
     panels = [_panel(table, group, methods) for table in tables for group in table.groups]
     return _tell_apart([panel for panel in panels if panel.curves])
 
@@ -128,32 +159,18 @@ def _tell_apart(panels: Sequence[Panel]) -> list[Panel]:
         if counts[panel.metric.name, panel.dataset] == 1:
             found.append(replace(panel, table=""))
         elif len({point.epsilon for point in panel.points}) > 1:
-            place = f" ({_heading(panel.table)})" if panel.table else ""
-            found.append(replace(panel, title=panel.title + place))
+            name = f"Table {panel.table}" if panel.table.isdigit() else panel.table
+            found.append(replace(panel, title=panel.title + (f" ({name})" if name else "")))
     return found
-
-
-def _heading(table: str) -> str:
-    return f"Table {table}" if table.isdigit() else table
-
-
-def _require(methods: Iterable[str], known: Iterable[str]) -> None:
-    from dprepro.experiment.method_names import nearest_meant
-
-    labels = list(dict.fromkeys(known))
-    for name in methods:
-        if name not in labels:
-            raise DpreproError(
-                f"no curve of method {name!r}{nearest_meant(name, labels) or '.'} "
-                f"There are: {', '.join(labels)}"
-            )
 
 
 def _panel(table: ResultTable, group: Group, methods: Sequence[str]) -> Panel:
     curves = []
     for position, column in enumerate(table.columns):
         entries = [row[position] for row in group.rows]
-        measured, published = _measured(entries, table.metric.name), _published(entries)
+        measured = _measured(entries, table.metric.name)
+        cells = [entry.verdict.published for entry in entries if entry.verdict]
+        published = tuple(Point(cell.epsilon, cell.mean, cell.std) for cell in cells)
         if (not methods or column.method in methods) and (measured or published):
             curves.append(Curve(column.method, _title(column), measured, published))
     return Panel(
@@ -178,11 +195,6 @@ def _measured(entries: Iterable[Entry], metric: str) -> tuple[Point, ...]:
     )
 
 
-def _published(entries: Iterable[Entry]) -> tuple[Point, ...]:
-    cells = [entry.verdict.published for entry in entries if entry.verdict]
-    return tuple(Point(cell.epsilon, cell.mean, cell.std) for cell in cells)
-
-
 def _notes(table: ResultTable, group: Group) -> tuple[str, ...]:
     from dprepro.judge.verdicts import Verdict
 
@@ -197,12 +209,6 @@ def _notes(table: ResultTable, group: Group) -> tuple[str, ...]:
     if verdicts and all(found.verdict is Verdict.IMPOSSIBLE for found in verdicts):
         notes.append(f"published: {verdicts[0].note}")
     return tuple(notes)
-
-
-# Curves are good within this share of the way from the best to the worst: a closer look at them is
-# at least five times closer.
-_GOOD = 0.2
-_FEWEST = 2
 
 
 @dataclass(frozen=True)
@@ -249,18 +255,6 @@ def _scale(panel: Panel, mean: float) -> float:
     return math.log(mean) if panel.is_logarithmic else mean
 
 
-FONT_SIZE = 7.5
-_LINE = 1.25
-BESIDE = 1.08
-"""Where names begin, in widths of the axes."""
-# The line to a name ends before it.
-_SHORT = 0.01
-_LONGEST = 34
-_WIDEST = 2.2  # inches
-# An end at the very limit of the axes comes back from their units as a little more or less.
-_ROUNDING = 1e-9
-
-
 @dataclass(frozen=True)
 class End:
     """The end of a curve: its name, its look, and the place of its last point in data units."""
@@ -289,12 +283,7 @@ def name_ends(axes: Axes, ends: Sequence[End], height: float) -> None:
     """Write each name to the right of the axes, with a thin line from the end of its curve.
 
     Names keep the order of the ends from top to bottom and do not overlap. The limits of the axes
-    must be set.
-
-    Parameters
-    ----------
-    height
-        Of the axes, in inches; it must be at least `room_for` the names.
+    must be set, and their `height` in inches must be at least `room_for` the names.
     """
     to_share = axes.transData + axes.transAxes.inverted()
     shares = [to_share.transform((end.across, end.up)) for end in ends]
@@ -350,24 +339,6 @@ def _dark(colour: str) -> str:
     }.get(colour, colour)  # fmt: skip
 
 
-# The axis counts octaves of epsilon. The non-private twins stand so far to the right of the last.
-_GAP = 1.2
-# Axes have room for so many labels across and up, and a line of a note for so many characters.
-_TICKS = 8
-_LEVELS = 7
-_LONGEST_NOTE = 60
-# Of the picture of all panels.
-_COLUMNS = 4
-# Inches: a panel with its names, the least size of its axes, what stands around these, and the keys
-# below a figure. Margins that are known need no layout, which takes longer than drawing.
-_WIDTH, _WIDE, _HEIGHT = 4.4, 1.4, 2.5
-_LEFT, _BELOW, _EDGE = 0.74, 0.62, 0.08
-_TITLE, _NOTE = 0.24, 0.13
-_KEYS = 0.26
-_PALE: dict[str, Any] = {"linewidths": 5, "alpha": 0.18, "zorder": 1.5}
-_THIN: dict[str, Any] = {"linewidths": 0.8, "zorder": 2.9}
-
-
 @dataclass(frozen=True)
 class _View:
     """A panel to draw, with its title, and the curves to name beside it."""
@@ -391,18 +362,14 @@ def write_figures(panels: Sequence[Panel], folder: Path, formats: Iterable[str])
     others, so nothing is drawn twice. The same panels give the same bytes.
     """
     looks = looks_of(panels)
-    names = file_names("-".join(filter(None, _parts(panel))) for panel in panels)
-    figures = {
-        n: partial(draw_curves, panel, looks) for n, panel in zip(names, panels, strict=True)
-    }
+    parts = (("curves", panel.metric.name, panel.dataset, panel.table) for panel in panels)
+    names = file_names("-".join(filter(None, found)) for found in parts)
+    named = zip(names, panels, strict=True)
+    figures = {name: partial(draw_curves, panel, looks) for name, panel in named}
     metrics = {panel.metric.name for panel in panels}
     together = f"curves-{metrics.pop()}" if len(metrics) == 1 else "curves"
     more = {together: partial(_together, panels)} if len(panels) > 1 else {}
     return save_figures(figures, folder, formats, more, is_cut=False)
-
-
-def _parts(panel: Panel) -> tuple[str, ...]:
-    return "curves", panel.metric.name, panel.dataset, panel.table
 
 
 def _together(panels: Sequence[Panel], files: Sequence[bytes], ending: str) -> bytes:

@@ -1,10 +1,7 @@
-"""Files of figures.
+"""Figures as files and as SVG in a page, drawn by several processes.
 
-Figures drawn by this process and others: each by one of them, which keeps matplotlib loaded.
-
-Matplotlib figures as SVG that belongs to a page: its fonts, its colours, light and dark.
-
-One picture of several, from their files: what was drawn once is not drawn again.
+The SVG has the page's fonts and colours, light and dark. A picture of several pictures is put
+together from their files: what was drawn once is not drawn again.
 """
 
 from __future__ import annotations
@@ -34,6 +31,30 @@ T = TypeVar("T")
 # A process starts in about the time that five figures take.
 _FEWEST = 10
 _MOST_PROCESSES = 8
+DPI = 150
+"""Of pictures in pixels."""
+PNG = {"compress_level": 3}
+"""How Pillow writes them: in two thirds of the time, and two per cent larger."""
+_EDGE = 0.1  # inches
+_GAP = 0.12  # inches between rows
+
+_NAMESPACE = re.compile(r"\{[^}]*\}")
+_REFERENCE = re.compile(r"#([^)]*)")
+_GREY = re.compile(r"#([0-9a-f]{2})\1\1\b")
+_FAMILY = re.compile(r"font-family: [^;]*(; )?")
+_FONT = re.compile(r"font: [^;]*?([\d.]+px)[^;]*")
+_LONG = re.compile(r"-?\d+\.\d{2,}")
+_GEOMETRY = ("d", "x", "y", "width", "height")
+
+_HEAD = re.compile(r'.*?<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"[^>]*>', re.DOTALL)
+_METADATA = re.compile("<metadata>.*?</metadata>", re.DOTALL)
+_IDENTIFIER = re.compile(r'(\bid="|href="#|url\(#)')
+_WHOLE = """<?xml version="1.0" encoding="utf-8" standalone="no"?>
+<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" version="1.1" \
+width="{0:g}pt" height="{1:g}pt" viewBox="0 0 {0:g} {1:g}">
+<rect width="100%" height="100%" fill="white"/>
+"""
+_PART = '<svg x="{0:g}" y="{1:g}" width="{2:g}" height="{3:g}" viewBox="0 0 {2:g} {3:g}">'
 
 
 def in_processes(jobs: Sequence[Callable[[], T]]) -> list[T]:
@@ -71,13 +92,6 @@ def _shown(items: Sequence[T]) -> Iterator[T]:
     from dprepro.release.progress import shown_steps  # not in the other processes
 
     return shown_steps("drawing", items, lambda _: "figures")
-
-
-DPI = 150
-"""Of pictures in pixels."""
-PNG = {"compress_level": 3}
-"""How Pillow writes them: in two thirds of the time, and two per cent larger."""
-_EDGE = 0.1  # inches
 
 
 def save_figures(
@@ -155,27 +169,13 @@ def lay_out(figure: Figure) -> None:
         figure.set_layout_engine(None)
 
 
-_NAMESPACE = re.compile(r"\{[^}]*\}")
-_REFERENCE = re.compile(r"#([^)]*)")
-_GREY = re.compile(r"#([0-9a-f]{2})\1\1\b")
-_FAMILY = re.compile(r"font-family: [^;]*(; )?")
-_FONT = re.compile(r"font: [^;]*?([\d.]+px)[^;]*")
-_LONG = re.compile(r"-?\d+\.\d{2,}")
-_GEOMETRY = ("d", "x", "y", "width", "height")
-
-
 def inline(figure: Figure, prefix: str, label: str) -> Markup:
     """Return a figure as an ``<svg>`` element to stand in HTML.
 
     Greys become the page's own (CSS variables ``--g0``, paper, to ``--g100``, ink, in steps of
-    ten); text stays text, in the page's font. The same figure gives the same bytes.
-
-    Parameters
-    ----------
-    prefix
-        Begins every identifier; must differ between the figures of a page.
-    label
-        What a reader who cannot see it is told.
+    ten); text stays text, in the page's font. The same figure gives the same bytes. `prefix` begins
+    every identifier, and must differ between the figures of a page. `label` is what a reader who
+    cannot see it is told.
     """
     text = io.StringIO()
     lay_out(figure)
@@ -245,13 +245,10 @@ def _value(name: str, value: str, names: dict[str, str]) -> str:
 
 
 def _style(style: str) -> str:
-    style = _FONT.sub(r"font-size: \1", _FAMILY.sub("", style))
-    return _GREY.sub(lambda match: f"var(--g{_ink(int(match[1], 16))})", style)
+    def ink(match: re.Match[str]) -> str:  # of a grey level of 0 to 255, in steps of ten per cent
+        return f"var(--g{round(10 * (255 - int(match[1], 16)) / 255) * 10})"
 
-
-def _ink(level: int) -> int:
-    """Return the share of ink in a grey level of 0 to 255, in per cent, a multiple of ten."""
-    return round(10 * (255 - level) / 255) * 10
+    return _GREY.sub(ink, _FONT.sub(r"font-size: \1", _FAMILY.sub("", style)))
 
 
 @cache
@@ -259,31 +256,13 @@ def _plain(name: str) -> str:
     return _NAMESPACE.sub("", name)
 
 
-_HEAD = re.compile(r'.*?<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"[^>]*>', re.DOTALL)
-_METADATA = re.compile("<metadata>.*?</metadata>", re.DOTALL)
-_IDENTIFIER = re.compile(r'(\bid="|href="#|url\(#)')
-_WHOLE = """<?xml version="1.0" encoding="utf-8" standalone="no"?>
-<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" version="1.1" \
-width="{0:g}pt" height="{1:g}pt" viewBox="0 0 {0:g} {1:g}">
-<rect width="100%" height="100%" fill="white"/>
-"""
-_PART = '<svg x="{0:g}" y="{1:g}" width="{2:g}" height="{3:g}" viewBox="0 0 {2:g} {3:g}">'
-_GAP = 0.12  # inches between rows
-
-
 def put_together(
     files: Sequence[bytes], keys: bytes, ending: str, below: float, widest: float
 ) -> bytes:
     """Return a picture of pictures in rows, all of one format, ``png`` or ``svg``.
 
-    Parameters
-    ----------
-    files
-        Of the pictures, without a strip at their lower edge that is `below` inches high.
-    keys
-        Of the picture that stands below all in place of these strips.
-    widest
-        The inches that a row may take.
+    A strip of `below` inches is cut from the lower edge of each file; the picture in the file
+    `keys` stands below all in its place. A row may take `widest` inches.
     """
     return (_png if ending == "png" else _svg)([*files, keys], below, widest)
 

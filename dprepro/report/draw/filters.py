@@ -1,7 +1,4 @@
-"""Filters and attributions as pictures: a row an input, models side by side.
-
-Draw how boosting went: the advantage of each round and the margins that came of it.
-"""
+"""Filters and attributions as pictures, and how boosting went: advantages and margins."""
 
 from __future__ import annotations
 
@@ -19,15 +16,15 @@ from dprepro.runtime.text import plain, shortened
 
 _BARS = 12
 _LONGEST_NAME = 28
+_BINS = 41
 
 
 def draw_filters(found: Explanations) -> Figure:
-    """Return images where the columns are pixels of a square one, else bars."""
+    """Return a row an input, models side by side: images where columns are pixels, else bars."""
     side = math.isqrt(len(found.names))
     pixels = all(re.fullmatch(r"pixel\d+", name) for name in found.names)
-    return (
-        _draw_images(found, side) if pixels and side**2 == len(found.names) else _draw_bars(found)
-    )
+    is_square = pixels and side**2 == len(found.names)
+    return _draw_images(found, side) if is_square else _draw_bars(found)
 
 
 def _draw_images(found: Explanations, side: int) -> Figure:
@@ -54,16 +51,12 @@ def _draw_images(found: Explanations, side: int) -> Figure:
             for axes, vector, caption in zip(
                 cells, model.vectors[row], model.captions[row], strict=True
             ):
-                _show(axes, vector.reshape(side, side), caption)
+                image = _normalised(vector.reshape(side, side))
+                axes.imshow(image, cmap="RdBu", vmin=-1, vmax=1, interpolation="nearest")
+                axes.set_title(plain(caption), fontsize=8, pad=2)
             place += 1 + width
     _head(figure, grid, found.models, widths)
     return figure
-
-
-def _show(axes: Axes, image: np.ndarray, caption: str) -> None:
-    limit = float(np.abs(image).max()) or 1.0
-    axes.imshow(image, cmap="RdBu", vmin=-limit, vmax=limit, interpolation="nearest")
-    axes.set_title(plain(caption), fontsize=8, pad=2)
 
 
 def _head(
@@ -106,9 +99,6 @@ def _draw_bars(found: Explanations) -> Figure:
 
 def _normalised(values: np.ndarray) -> np.ndarray:
     return values / (float(np.abs(values).max()) or 1.0)
-
-
-_BINS = 41
 
 
 def draw_margins(runs: BoostingRuns) -> Figure:

@@ -1,9 +1,4 @@
-"""Shape functions as pictures: features in rows, models in columns.
-
-Which shape functions to draw, and in numbers that axes can show.
-
-Functions of pairs of features as heat maps.
-"""
+"""Shape functions as pictures: features in rows, models in columns, pairs as heat maps."""
 
 from __future__ import annotations
 
@@ -36,7 +31,27 @@ _SMALLEST, _LARGEST = 1e-100, 1e100
 _NARROWEST = 1e-12
 # A band this many times the function's size leaves any panel as well as a wider one.
 _WIDEST_NOISE = 1e6
-_TICKS_OF_SCORES = 4
+
+COLOURS = "PuOr_r"
+"""From one colour through white to another: readable for colour-blind readers, and dark at both
+ends in greyscale."""
+FUNCTION, RELEASED, ROWS = BLUE, ORANGE, "0.82"
+DEVIATIONS = 2
+_HATCH = "////"
+# The lowest part of a panel belongs to the density of the rows.
+_STRIP = 0.18
+_TICKS, _PAIR_TICKS = 4, 6
+_LONGEST_LABEL, _LONGEST_PAIR_LABEL, _LONGEST_NAME = 16, 18, 44
+_MOST_NAMED = 20
+
+MOST_FEATURES = 20
+"""So many rows a figure has at most, and so many features are drawn where none is named."""
+MOST_MODELS = 8
+"""So many columns a figure has at most."""
+_MOST_ROWS = 6
+# Inches: a picture is no larger than a page, A4 or letter, one way up or the other.
+_PAGE_WIDTH, _PAGE_HEIGHT = 11.0, 11.0
+_GRID_COLUMNS = 4
 
 MaybeShape = TypeVar("MaybeShape", "Shape", "Shape | None")
 
@@ -86,7 +101,7 @@ def has_room(edges: np.ndarray) -> bool:
 
 def equally_wide(shape: Shape, edges: np.ndarray) -> tuple[Shape, list[int], list[str]]:
     """Return a function with all bins one wide, some borders, and what these really are."""
-    places = sorted({round(place) for place in np.linspace(0, edges.size - 1, _TICKS_OF_SCORES)})
+    places = sorted({round(place) for place in np.linspace(0, edges.size - 1, _TICKS)})
     names = [f"{edges[place]:.4g}" for place in places]
     if len(set(names)) < len(names):  # digits enough to tell them apart leave room for two
         places = [0, edges.size - 1]
@@ -102,29 +117,12 @@ def heights(shape: Shape, n_bins: int) -> np.ndarray:
     return shares
 
 
-COLOURS = "PuOr_r"
-"""From one colour through white to another: readable for colour-blind readers, and dark at both
-ends in greyscale."""
-
-DEVIATIONS = 2
-_HATCH = "////"
-_LONGEST_LABEL_OF_CELLS = 18
-_MOST_TICKS = 6
-
-
 def draw_pair(axes: Axes, shape: Shape, largest: float | None = None, measure: str = "") -> None:
     """Draw the function of a pair: a cell for each pair of groups, with a colour bar around 0.
 
     Cells are hatched whose value as released lies within two standard deviations of its noise.
-
-    Parameters
-    ----------
-    shape
-        Of a pair: `Shape.sides` is not None.
-    largest
-        What the strongest colours stand for; by default the largest value.
-    measure
-        What stands beside the colour bar.
+    `largest` is what the strongest colours stand for, by default the largest value, and `measure`
+    what stands beside the colour bar.
     """
     assert shape.sides is not None
     first, second = shape.sides
@@ -165,31 +163,11 @@ def key_of_noise() -> Patch:
 
 def _name_side(axis: object, side: Side, rotation: float = 0.0) -> None:
     """Name the feature, and some of its groups."""
-    step = -(-len(side.labels) // _MOST_TICKS)
+    step = -(-len(side.labels) // _PAIR_TICKS)
     places = np.arange(0, len(side.labels), step)
-    names = [plain(shortened(side.labels[k], _LONGEST_LABEL_OF_CELLS)) for k in places]
+    names = [plain(shortened(side.labels[k], _LONGEST_PAIR_LABEL)) for k in places]
     axis.set_ticks(places, names, rotation=rotation)  # type: ignore[attr-defined]
     axis.set_label_text(plain(shortened(side.name, 44)), fontsize=9)  # type: ignore[attr-defined]
-
-
-FUNCTION, RELEASED, ROWS = BLUE, ORANGE, "0.82"
-
-# The lowest part of a panel belongs to the density of the rows.
-_STRIP = 0.18
-_DEVIATIONS = 2
-_LONGEST_LABEL = 16
-_TICKS = 4
-_LONGEST_NAME = 44
-_MOST_NAMED = 20
-
-MOST_FEATURES = 20
-"""So many rows a figure has at most, and so many features are drawn where none is named."""
-MOST_MODELS = 8
-"""So many columns a figure has at most."""
-_MOST_ROWS = 6
-# Inches: a picture is no larger than a page, A4 or letter, one way up or the other.
-_PAGE_WIDTH, _PAGE_HEIGHT = 11.0, 11.0
-_GRID_COLUMNS = 4
 
 
 @dataclass(frozen=True)
@@ -313,8 +291,7 @@ def draw_shapes(
     Lines are the functions, dashed ones what was released where somebody edited it, bands two
     standard deviations of the noise of boosting, grey bars the density of the rows. Panels that
     show one feature, and all panels of one model, have the same vertical scale, so that sizes can
-    be compared. `own_scale` gives each panel its own, so that forms can be seen. Pairs of features
-    are heat maps; see `dprepro.report.draw.shapes`.
+    be compared. `own_scale` gives each panel its own, so that forms can be seen.
     """
     require_room(len(columns))
     if len(columns) == 1:
@@ -471,7 +448,7 @@ def _draw_numbers(axes: Axes, shape: Shape, edges: np.ndarray) -> None:
 def _draw_missing(axes: Axes, shape: Shape, edges: np.ndarray) -> None:
     """Draw the bin of missing values as a point to the right of all numbers."""
     place = edges[-1] + 0.08 * (edges[-1] - edges[0])
-    noise = 0.0 if shape.noise is None else _DEVIATIONS * shape.noise[-1]
+    noise = 0.0 if shape.noise is None else DEVIATIONS * shape.noise[-1]
     axes.errorbar(place, shape.values[-1], yerr=noise, fmt="o", color=FUNCTION, markersize=4)
     axes.annotate("missing", (place, 1.0), xycoords=("data", "axes fraction"),
                   ha="center", va="top", fontsize=7.5, color="0.3")  # fmt: skip
@@ -486,7 +463,7 @@ def _draw_categories(axes: Axes, shape: Shape) -> None:
     axes.bar(places, shape.values, 0.55, color=FUNCTION)
     if shape.noise is not None:
         axes.errorbar(
-            places, shape.released, yerr=_DEVIATIONS * shape.noise, fmt="none",
+            places, shape.released, yerr=DEVIATIONS * shape.noise, fmt="none",
             ecolor="black", elinewidth=0.9, capsize=2,
         )  # fmt: skip
     if shape.is_edited:
@@ -499,7 +476,7 @@ def _draw_categories(axes: Axes, shape: Shape) -> None:
 
 def _band(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
     """Return the bounds of the noise around what was released; the function itself without."""
-    noise = 0.0 if shape.noise is None else _DEVIATIONS * shape.noise
+    noise = 0.0 if shape.noise is None else DEVIATIONS * shape.noise
     return shape.released - noise, shape.released + noise
 
 
@@ -523,7 +500,7 @@ def _keys(shapes: Sequence[Shape]) -> list[Line2D | Patch]:
     if any(shape.is_edited for shape in shapes):
         keys.append(Line2D([], [], color=RELEASED, linestyle=(0, (3, 2)), label="before editing"))
     if any(shape.noise is not None for shape in shapes):
-        label = f"band or whisker: ± {_DEVIATIONS} sd of the noise of boosting"
+        label = f"band or whisker: ± {DEVIATIONS} sd of the noise of boosting"
         keys.append(Patch(color=FUNCTION, alpha=0.22, linewidth=0, label=label))
     density = Patch(color=ROWS, linewidth=0, label="density of the training rows")
     return [*keys, *hatched, density]

@@ -41,12 +41,7 @@ def build_sweeps(
     """Return the sweeps over a parameter, by dataset.
 
     A cell belongs to a sweep if its config sets the parameter, or if it differs from such a cell in
-    the parameter alone, which then has its default.
-
-    Parameters
-    ----------
-    titles
-        Headings of methods, by name.
+    the parameter alone, which then has its default. `titles` are headings of methods, by name.
 
     Raises
     ------
