@@ -7,35 +7,35 @@ import pytest
 from matplotlib.figure import Figure
 from scipy.optimize import minimize
 
-from dprepro.report.draw.curves import End, length_of, name_ends, room_for, spread
+from dprepro.report.draw.curves import End, length_of, name_ends, room_for, kept_apart
 from dprepro.report.draw.style import looks
 
 LOOK = looks(["dpboost"])["dpboost"]
 
 
 def test_places_with_room_stay_where_they_are():
-    assert spread([0.9, 0.1, 0.5], 0.2) == pytest.approx([0.9, 0.1, 0.5])
-    assert spread([], 0.2) == []
+    assert kept_apart([0.9, 0.1, 0.5], 0.2) == pytest.approx([0.9, 0.1, 0.5])
+    assert kept_apart([], 0.2) == []
 
 
 def test_names_that_want_one_place_stand_around_it_in_their_order():
-    assert spread([0.5, 0.5, 0.5], 0.1) == pytest.approx([0.4, 0.5, 0.6])
-    assert spread([0.52, 0.5], 0.1) == pytest.approx([0.56, 0.46])
+    assert kept_apart([0.5, 0.5, 0.5], 0.1) == pytest.approx([0.4, 0.5, 0.6])
+    assert kept_apart([0.52, 0.5], 0.1) == pytest.approx([0.56, 0.46])
 
 
 def test_names_at_an_end_move_inwards():
-    assert spread([0.0, 0.0, 0.02], 0.1) == pytest.approx([0.0, 0.1, 0.2])
-    assert spread([1.0, 1.0], 0.1) == pytest.approx([0.9, 1.0])
+    assert kept_apart([0.0, 0.0, 0.02], 0.1) == pytest.approx([0.0, 0.1, 0.2])
+    assert kept_apart([1.0, 1.0], 0.1) == pytest.approx([0.9, 1.0])
 
 
 def test_without_room_names_keep_their_gap_and_pass_the_upper_end():
-    assert spread([0.5] * 4, 0.5) == pytest.approx([0.0, 0.5, 1.0, 1.5])
+    assert kept_apart([0.5] * 4, 0.5) == pytest.approx([0.0, 0.5, 1.0, 1.5])
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_no_other_places_move_the_names_less(seed):
     wanted, gap = np.sort(np.random.default_rng(seed).random(6)), 0.12
-    found = np.array(spread(list(wanted), gap))
+    found = np.array(kept_apart(list(wanted), gap))
     assert found.min() >= 0
     assert found.max() <= 1 + 1e-12
     assert np.all(np.diff(found) >= gap - 1e-12)
