@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 from scipy.optimize import minimize
 
-from dprepro.report.draw.curves import End, length_of, name_ends, room_for, kept_apart
+from dprepro.report.draw.curves import End, kept_apart, length_of, name_ends, room_for
 from dprepro.report.draw.style import looks
 
 LOOK = looks(["dpboost"])["dpboost"]
