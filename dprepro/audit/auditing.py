@@ -212,6 +212,9 @@ def _estimated_ceiling(ledger: Ledger, training: Trials) -> Ceiling:
     return Ceiling(epsilon_of(mu, ledger.delta), basis)
 
 
+# --- in one run -----------------------------------------------------------------------------------
+
+
 GUESSED_SHARE = 0.25
 """Of the canaries, those with the largest absolute scores are guessed at. Fixed beforehand."""
 

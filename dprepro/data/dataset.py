@@ -171,6 +171,9 @@ def _digests(X: pd.DataFrame, y: np.ndarray, units: np.ndarray, key: bytes) -> n
     return np.array(digests, dtype=np.uint64)
 
 
+# --- what the card says of values -----------------------------------------------------------------
+
+
 def values_digest(X: pd.DataFrame, y: np.ndarray, units: np.ndarray | None = None) -> str:
     """Return a sha256 of the values, the same for every source, platform and pandas version.
 
@@ -313,6 +316,9 @@ def refuse_undeclared(dataset: Dataset) -> None:
         raise DpreproError(f"{dataset.name}: {in_words(names)}")
 
 
+# --- loading --------------------------------------------------------------------------------------
+
+
 class UnavailableError(DpreproError):
     """None of the card's sources has the data at the moment."""
 
@@ -452,6 +458,9 @@ def _advice(card: Card, data_dir: Path | None) -> str:
                 f"set {DATA_VARIABLE} to a folder laid out like that"
             )
     return f"Try again later, or add a `file` source to the card{page}"
+
+
+# --- the header of a file -------------------------------------------------------------------------
 
 
 def header_names(card: Card, data_dir: Path | None = None) -> list[str] | None:

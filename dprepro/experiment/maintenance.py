@@ -369,6 +369,9 @@ def _plan(name: str, paths: Sequence[Path], sources: Sequence[Sequence[Any]]) ->
     return stated[-1][1] if stated else None
 
 
+# --- checksums ------------------------------------------------------------------------------------
+
+
 NAME = "SHA256SUMS"
 _HEAD = (
     "# `sha256sum -c SHA256SUMS` compares, and `dprepro results verify` says what differs.\n"

@@ -10,6 +10,16 @@ from typing import NamedTuple
 from dprepro.privacy.sensitivity import Adjacency
 from dprepro.runtime.arguments import Integer, Number, text
 
+ROW = "row"
+"""The unit of privacy where nothing else is said."""
+
+MOST_ROWS_PER_UNIT = 10**6
+"""More rows of one unit leave nothing of any guarantee."""
+
+_ROUNDED_DOWN = 1 - 2.0**-48
+"""What a quotient is multiplied by, so that the delta of a unit is never above the stated one."""
+
+
 LARGEST_EXPONENT = 700.0
 """exp of it is a float; exp of 710 is not."""
 
@@ -83,16 +93,6 @@ def group_factor(epsilon: float, changes: int) -> float:
     if changes * epsilon > LARGEST_EXPONENT:
         return math.inf
     return math.expm1(changes * epsilon) / math.expm1(epsilon)
-
-
-ROW = "row"
-"""The unit of privacy where nothing else is said."""
-
-MOST_ROWS_PER_UNIT = 10**6
-"""More rows of one unit leave nothing of any guarantee."""
-
-_ROUNDED_DOWN = 1 - 2.0**-48
-"""What a quotient is multiplied by, so that the delta of a unit is never above the stated one."""
 
 
 class Division(str, Enum):

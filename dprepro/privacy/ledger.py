@@ -259,10 +259,6 @@ class Ledger:
             )
         return self._spent(tuple(entry.under_replace_one() for entry in self._of_unit()))
 
-    def spent_epsilon_of_unit(self) -> float:
-        """Return the spent epsilon of one unit, with all its rows, under the stated relation."""
-        return self.spent_epsilon()
-
     def spent_epsilon_of_row(self) -> float:
         """Return the spent epsilon of one row by itself, under the stated relation and delta.
 
@@ -356,6 +352,9 @@ def slack(epsilon: float) -> float:
 def _finite(epsilon: float) -> float | None:
     """Return epsilon rounded, None for infinity, which strict JSON lacks."""
     return round(epsilon, 6) if math.isfinite(epsilon) else None
+
+
+# --- which sources drew noise ---------------------------------------------------------------------
 
 
 class Watched(Protocol):

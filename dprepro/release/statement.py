@@ -495,7 +495,7 @@ def _privacy(ledger: Ledger) -> Privacy:
         holds=ledger.holds,
         is_authors_word=bool(ledger.code),
         spent=Spent(
-            of_unit=round_up(ledger.spent_epsilon_of_unit()),
+            of_unit=round_up(ledger.spent_epsilon()),
             of_row=round_up(ledger.spent_epsilon_of_row()),
             under_replace_one=round_up(ledger.spent_epsilon(REPLACE_ONE)),
         ),

@@ -28,6 +28,20 @@ from dprepro.rows.partition import MemoryColumns, Partition, SortedRows
 from dprepro.runtime.errors import DpreproError, publishable
 from dprepro.runtime.threads import Threads
 
+LOOK_INTERVAL = 1.0
+"""Seconds between two looks at whether workers are still there."""
+
+WORKERLESS_LIMIT = 60.0
+"""Seconds without any worker, before a fit gives up."""
+
+MOST_LOSSES = 10
+"""How often partitions may be lost before one question is answered."""
+
+_LOST_WHILE_READING = (
+    "workers of the Dask cluster were lost again and again while they read the rows: look at their "
+    "logs. Give them more memory, or make partitions smaller"
+)
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -175,21 +189,6 @@ class HeldParts:
 
     def _merge(self, instruction: Any) -> None:
         self._threads.map(lambda part: part.merge(instruction), self._partitions)
-
-
-LOOK_INTERVAL = 1.0
-"""Seconds between two looks at whether workers are still there."""
-
-WORKERLESS_LIMIT = 60.0
-"""Seconds without any worker, before a fit gives up."""
-
-MOST_LOSSES = 10
-"""How often partitions may be lost before one question is answered."""
-
-_LOST_WHILE_READING = (
-    "workers of the Dask cluster were lost again and again while they read the rows: look at their "
-    "logs. Give them more memory, or make partitions smaller"
-)
 
 
 class ClusterError(DpreproError):

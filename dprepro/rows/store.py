@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from dprepro import __version__
-from dprepro.rows.answer_log import WORD, KeptAnswers, Marks
+from dprepro.rows.answer_log import KeptAnswers
 from dprepro.rows.folder import Folder, StoreError, StoreWarning, disk_errors, synced
 from dprepro.rows.ingest import ChunkStore, Filled, Source, fill
 from dprepro.rows.partition import MOVING
@@ -47,6 +47,32 @@ _CHECK = np.dtype(np.uint32)
 _ANSWERS_MARK = 0
 """The first mark is how many answers are kept; those of the chunks follow."""
 
+WORD = np.dtype(np.uint64)
+_LOW = 2**32 - 1
+
+
+class ChunkProgress:
+    """Numbers below 2^32 - 1, of which each is written at once and is known to be whole.
+
+    They say how far a fit has come with each chunk: what a process that is killed leaves.
+
+    Parameters
+    ----------
+    words : uint64 (n,)
+        Mapped from the file. A word holds the number and, above it, its complement.
+    """
+
+    def __init__(self, words: np.ndarray) -> None:
+        self._words = words
+
+    def __getitem__(self, place: int) -> int | None:
+        """Return a number, or None if it was taken away, never set or is damaged."""
+        word = int(self._words[place])
+        return word & _LOW if word >> 32 == ~word & _LOW else None
+
+    def __setitem__(self, place: int, number: int | None) -> None:
+        self._words[place] = 0 if number is None else number | (~number & _LOW) << 32
+
 
 class Store(ChunkStore):
     """Columns of rows in the files of a folder. To be made by `open`."""
@@ -55,7 +81,7 @@ class Store(ChunkStore):
         super().__init__(folder, filled)
         self._files: dict[str, tuple[mmap.mmap, np.ndarray]] = {}
         self._mapping = threading.Lock()
-        self._marks = Marks(self._map("marks")[1])
+        self._marks = ChunkProgress(self._map("marks")[1])
 
     @classmethod
     def open(cls, folder: Folder, source: Source) -> Store:
@@ -281,6 +307,9 @@ def _boot() -> str:
 _NONCE_BYTES = 12
 _ADDED_BYTES = _NONCE_BYTES + 16
 """What a record is longer than the chunk in it: by nonce and tag."""
+
+
+# --- encrypted ------------------------------------------------------------------------------------
 
 
 class EncryptedStore(ChunkStore):

@@ -132,11 +132,11 @@ def test_a_fit_is_calibrated_for_a_row_and_states_the_guarantee_of_a_unit(
         assert (ledger.epsilon, ledger.unit, ledger.rows_per_unit) == (1.0, OWNERS_COLUMN, rows)
         assert model.epsilon == pytest.approx(of_row)
         assert ledger.spent_epsilon_of_row() > of_row  # another row trains in its place
-        assert ledger.spent_epsilon_of_unit() == pytest.approx(1.0, rel=1e-3)
+        assert ledger.spent_epsilon() == pytest.approx(1.0, rel=1e-3)
         assert OWNERS in ledger.assumed_public
     [planned] = planned_ledgers(experiment)
     assert planned.ledger is not None
-    assert planned.ledger.spent_epsilon_of_unit() == pytest.approx(1.0, rel=1e-3)
+    assert planned.ledger.spent_epsilon() == pytest.approx(1.0, rel=1e-3)
     assert planned.ledger.rows_per_unit == rows
 
 

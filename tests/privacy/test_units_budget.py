@@ -27,7 +27,7 @@ def per_unit(made, rows, unit="patient"):
 def test_gaussians_of_a_unit_are_those_of_a_row_with_so_many_times_its_mu(rows):
     made = per_unit(ledger(gaussian(141.69, 14), gaussian(312.1, 4200)), rows)
     mu = math.sqrt(14 / 141.69**2 + 4200 / 312.1**2)
-    assert made.spent_epsilon_of_unit() == pytest.approx(epsilon_of(rows * mu, 1e-6), abs=1e-6)
+    assert made.spent_epsilon() == pytest.approx(epsilon_of(rows * mu, 1e-6), abs=1e-6)
     # One row that goes lets another of its unit in: two moves, as no better exchange is known.
     assert made.spent_epsilon_of_row() == pytest.approx(epsilon_of(2 * mu, 1e-6), abs=1e-6)
 
@@ -56,12 +56,12 @@ def test_mixed_releases_agree_with_googles_own_composition_of_larger_sensitiviti
     accountant.compose(SelfComposedDpEvent(GaussianDpEvent(20.0 / 3), 10))
     accountant.compose(SelfComposedDpEvent(LaplaceDpEvent(30.0 / 3), 5))
     made = per_unit(ledger(gaussian(20.0, 10), laplace(30.0, 5)), 3)
-    assert made.spent_epsilon_of_unit() == pytest.approx(accountant.get_epsilon(1e-6), abs=1e-3)
+    assert made.spent_epsilon() == pytest.approx(accountant.get_epsilon(1e-6), abs=1e-3)
 
 
 def test_pure_releases_cost_a_unit_so_many_times_as_much():
     made = per_unit(ledger(laplace(10.0, 3), cited(0.1), delta=0.0), 4)
-    assert made.spent_epsilon_of_unit() == pytest.approx(2 * made.spent_epsilon_of_row())
+    assert made.spent_epsilon() == pytest.approx(2 * made.spent_epsilon_of_row())
 
 
 def test_the_stated_epsilon_is_that_of_the_unit():
@@ -69,7 +69,7 @@ def test_the_stated_epsilon_is_that_of_the_unit():
     rows = dp_ebm_ledger("joint", 1.0)
     assert rows.holds
     units = per_unit(rows, 2)
-    assert units.spent_epsilon() == units.spent_epsilon_of_unit() > 2.0
+    assert units.spent_epsilon() == units.spent_epsilon() > 2.0
     assert units.spent_epsilon_of_row() == rows.spent_epsilon(REPLACE_ONE)
     assert rows.spent_epsilon() <= 1 + 1e-6
     assert [units.holds, units.within_budget, units.is_calibrated] == [False] * 3
@@ -93,9 +93,9 @@ def test_what_the_samplers_take_off_delta_is_counted_at_the_epsilon_of_the_unit(
 def test_what_the_samplers_add_is_taken_off_the_delta_of_the_unit(monkeypatch):
     """With a distance that is large enough to be seen; it is that of all draws together."""
     made = per_unit(ledger(gaussian(8.0), epsilon=2.0), 2)
-    ideal = made.spent_epsilon_of_unit()
+    ideal = made.spent_epsilon()
     monkeypatch.setattr(ledger_module, "SAMPLING_DISTANCE", 2e-7)
-    spent = made.spent_epsilon_of_unit()
+    spent = made.spent_epsilon()
     left = 1e-6 - (1 + math.exp(spent)) * 2e-7
     assert spent == pytest.approx(epsilon_of(2 / 8, left), abs=1e-4)
     assert spent > ideal + 0.01
@@ -109,7 +109,7 @@ def test_a_ledger_of_rows_is_restated_for_units_and_names_both():
     summary = json.loads(json.dumps(made.summary(), allow_nan=False))
     assert (summary["unit"], summary["rows_per_unit"]) == ("patient", 2)
     assert summary["row_epsilon"] == before["replace_one_epsilon"]
-    assert summary["true_epsilon"] == pytest.approx(made.spent_epsilon_of_unit(), abs=1e-6)
+    assert summary["true_epsilon"] == pytest.approx(made.spent_epsilon(), abs=1e-6)
     assert not {"unit", "rows_per_unit", "row_epsilon"} & set(before)
 
 
@@ -145,7 +145,7 @@ def test_the_budget_of_a_row_leads_back_to_that_of_a_unit(epsilon, rows):
     assert made.holds
     made.state_per_unit("patient", rows, stated)
     assert made.holds
-    assert made.spent_epsilon_of_unit() == pytest.approx(epsilon, rel=1e-5)
+    assert made.spent_epsilon() == pytest.approx(epsilon, rel=1e-5)
     exchanged = epsilon_of(2 * mu_of(*of_row), 1e-6)
     assert made.spent_epsilon_of_row() == pytest.approx(exchanged, rel=1e-5)
     assert of_row.epsilon < epsilon / rows  # epsilon falls faster than mu
@@ -154,7 +154,7 @@ def test_the_budget_of_a_row_leads_back_to_that_of_a_unit(epsilon, rows):
     made = ledger(cited(*black_box), epsilon=black_box.epsilon, delta=black_box.delta)
     made.state_per_unit("patient", rows, stated)
     assert made.holds
-    assert made.spent_epsilon_of_unit() == pytest.approx(epsilon, rel=1e-3)
+    assert made.spent_epsilon() == pytest.approx(epsilon, rel=1e-3)
     assert black_box.delta < of_row.delta
 
     pure = row_budget(PrivacyBudget(epsilon, 0.0), rows, Division.GROUP)

@@ -83,7 +83,7 @@ def test_a_ledger_of_units_says_whose_epsilon_it_is_and_what_one_row_spends():
     output = printed(made)
     assert "A ledger: (epsilon 1, delta 1e-06) per patient[0] with at most 2 rows, ze" in output
     assert "what a release spends by itself: of one row" in output
-    spent = f"{made.spent_epsilon_of_unit():.4g}"
+    spent = f"{made.spent_epsilon():.4g}"
     assert f"by dp_accounting: {spent} of the stated 1 {whose}; under replace-one" in output
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from dprepro.rows.answer_log import Marks
+from dprepro.rows.store import ChunkProgress
 
 
 def test_a_mark_is_what_was_written_or_nothing() -> None:
     words = np.zeros(3, np.uint64)
-    marks = Marks(words)
+    marks = ChunkProgress(words)
     assert [marks[0], marks[1]] == [None, None]
     for number in (0, 1, 2**31, 2**32 - 2):
         marks[1] = number
-        assert (marks[1], Marks(words.copy())[1], marks[0], marks[2]) == (
+        assert (marks[1], ChunkProgress(words.copy())[1], marks[0], marks[2]) == (
             number,
             number,
             None,

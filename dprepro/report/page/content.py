@@ -289,8 +289,12 @@ def protocol_in_words(protocol: Protocol) -> str:
 
 def _choices(cells: Sheet) -> dict[str, list[str]]:
     choices = {
-        name: sorted(set(filter(None, (getattr(row, name) for row in cells.rows))))
-        for name in ("paper", "dataset", "method")
+        name: sorted(set(filter(None, values)))
+        for name, values in (
+            ("paper", (row.paper for row in cells.rows)),
+            ("dataset", (row.dataset for row in cells.rows)),
+            ("method", (row.method for row in cells.rows)),
+        )
     }
     present = dict.fromkeys(row.verdict for row in cells.rows if row.verdict)
     known = [verdict.value for verdict in Verdict]
