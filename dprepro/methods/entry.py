@@ -299,7 +299,7 @@ def blamed_on(path: Path, fault: str, passed: tuple[type[Exception], ...] = ()) 
         said = " ".join(str(error).split())[:_LONGEST_MESSAGE]
         raise DpreproError(
             f"{path}: {fault}: {type(error).__name__}{': ' if said else ''}{said}"
-            f"{_line_of(error, path)}. Mend that; {DEBUG_VARIABLE}=1 prints the traceback"
+            f"{_line_of(error, path)}. {_remedy(error)}; {DEBUG_VARIABLE}=1 prints the traceback"
         ) from error
 
 
@@ -310,6 +310,12 @@ def kind_of(value: object) -> str:
     if isinstance(value, type):
         return f"the class {value.__name__}"
     return f"an object of type {type(value).__name__}"
+
+
+def _remedy(error: BaseException) -> str:
+    if isinstance(error, ImportError) and (error.name or "").startswith("dprepro."):
+        return "Modules of dprepro moved after version 0.2.0: its changelog says where they are now"
+    return "Correct that"
 
 
 def _line_of(error: BaseException, path: Path) -> str:

@@ -72,6 +72,17 @@ def test_a_broken_plugin_is_named_with_its_error(plugins):
         registry.all_methods()
 
 
+@pytest.mark.parametrize(
+    "line", ["from dprepro.errors import DpreproError", "from dprepro.privacy.ledger import Old"]
+)
+def test_a_plugin_of_an_earlier_version_is_told_that_modules_moved(plugins, line):
+    (plugins / "old.py").write_text(f"{line}\n")
+    with pytest.raises(
+        DpreproError, match=r"old\.py: .*\(line 1\)\. Modules of dprepro moved after"
+    ):
+        registry.all_methods()
+
+
 def test_a_plugin_folder_that_is_none_is_refused(plugins, monkeypatch):
     monkeypatch.setenv(registry.PLUGIN_VARIABLE, str(plugins / "missing"))
     with pytest.raises(DpreproError, match="is not a folder"):
