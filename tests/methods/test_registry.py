@@ -77,9 +77,7 @@ def test_a_broken_plugin_is_named_with_its_error(plugins):
 )
 def test_a_plugin_of_an_earlier_version_is_told_that_modules_moved(plugins, line):
     (plugins / "old.py").write_text(f"{line}\n")
-    with pytest.raises(
-        DpreproError, match=r"old\.py: .*\(line 1\)\. Modules of dprepro moved after"
-    ):
+    with pytest.raises(DpreproError, match=r"\(line 1\)\. Modules of dprepro moved after"):
         registry.all_methods()
 
 

@@ -183,8 +183,9 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     follows from the targets in release 1. If rows are few, 2 and 3 are done in another way
     (`low_signal`): the histograms get 2 % of mu^2 instead of 12 % (regression: 20 %), and the
     epochs 97 % (regression: 96 %). So which way is taken is a function of release 1. Either way 2
-    and 3 together are sqrt(0.99) mu-GDP (regression: sqrt(0.98) mu-GDP), whatever 1 was, and this is
-    what adaptive composition asks of them. So the ledger's parts tell no more than release 1 does.
+    and 3 together are sqrt(0.99) mu-GDP (regression: sqrt(0.98) mu-GDP), whatever 1 was, and this
+    is what adaptive composition asks of them. So the ledger's parts tell no more than release 1
+    does.
 
     Everything else is post-processing: merging cells by the noise in them, averaging answers over
     the epochs, smoothing of functions by empirical Bayes. `dprepro.methods.dp_ebm_plus.algorithm`
