@@ -34,7 +34,7 @@ from dprepro.methods.dp_ebm_plus import function as function_module
 from dprepro.methods.dp_ebm_plus import grid as fine_grid
 from dprepro.methods.dp_ebm_plus.booster import Booster
 from dprepro.methods.dp_ebm_plus.function import Answer, Function
-from dprepro.methods.dp_ebm_plus.low_signal import CoarseBooster
+from dprepro.methods.dp_ebm_plus.low_signal import LowSignalBooster
 from dprepro.methods.dp_ebm_plus.queries import (
     Code,
     CodedResiduals,
@@ -109,7 +109,7 @@ def one_by_one(curator: Any, booster: Booster, number: int) -> None:
     if not booster.loss.at_once:
         whole_step(curator, booster, number)
         return
-    booster.pace.value = 0.5
+    booster.damping.value = 0.5
     shares = [booster.shares.intercept, *booster.feature_shares()]
     for function, share in zip([booster.intercept, *booster.functions], shares, strict=True):
         own = booster._code(function, 1.0)
@@ -133,7 +133,7 @@ stride = Booster._stride
 
 def uncentred() -> list[Any]:
     """Return replacements: neither kind of booster counts codes from their mean over the rows."""
-    return [replaced(kind, "_code", uncentred_code(kind)) for kind in (Booster, CoarseBooster)]
+    return [replaced(kind, "_code", uncentred_code(kind)) for kind in (Booster, LowSignalBooster)]
 
 
 def uncentred_code(kind: type[Booster]) -> Callable[[Booster, Function, float], Code]:
@@ -204,7 +204,7 @@ VARIANTS: dict[str, Variant] = {
         replaced(Function, "remember", forgetful),
         replaced(losses.SquaredLoss, "strides", (1.0, 1.0)),
     ),
-    "no strays": lambda: setting(replaced(strays, "_ASTRAY", 0.0)),
+    "no strays": lambda: setting(replaced(strays, "_CONTAMINATION", 0.0)),
     "the same budget for all features": lambda: setting(replaced(shares, "EVEN_SHARE", 1.0)),
     "noisy counts not corrected": lambda: setting(replaced(Function, "__post_init__", face_value)),
     "labels: bound 1; regression: half the range": lambda: setting(

@@ -6,9 +6,9 @@
 The mean AUROC (binary), or the mean RMSE over that of a constant (regression), is printed: of
 DP-EBM+ as it is, of its coarse and of its fine way alone, and of a linear rival. Large tables are
 thinned. `--few-rows` takes the tables of few_row_tables.py instead, all of them regression.
-`--positives 300` leaves out all other rows with the positive label, so that it is rare.
-`signal` is what `dprepro.methods.dp_ebm_plus.low_signal.is_coarse` compares. Other ways leave out
-or change a part. docs/evidence/dp-ebm-plus-versions.md says which version brought it.
+`--positives 300` leaves out all other rows with the positive label, so that it is rare. `signal` is
+what `dprepro.methods.dp_ebm_plus.low_signal.is_low_signal` compares. Other ways leave out or change
+a part. docs/evidence/dp-ebm-plus-versions.md says which version brought it.
 
 Few rows or many:
     bound B         labels: residuals are clipped at B at most (0.8 since version 13)
@@ -144,15 +144,17 @@ def line(words: list[str]) -> None:
     print("| " + " | ".join(words) + " |", flush=True)
 
 
-def shortened(learner: low_signal.CoarseBooster, share: float, path: low_signal.Path) -> float:
+def shortened(
+    learner: low_signal.LowSignalBooster, share: float, path: low_signal.AccumulatedSteps
+) -> float:
     if not learner.loss.at_once:
         return gain(learner, share, path)
-    noise = learner.loss.coarse_noise * learner.bound / low_signal.LARGEST_RESIDUAL
-    with replaced(losses.LogisticLoss, "coarse_noise", noise):
+    noise = learner.loss.low_signal_noise * learner.bound / low_signal.LARGEST_RESIDUAL
+    with replaced(losses.LogisticLoss, "low_signal_noise", noise):
         return gain(learner, share, path)
 
 
-gain = low_signal.CoarseBooster.gain
+gain = low_signal.LowSignalBooster.gain
 
 
 def bounded(bound: float) -> list[Any]:
@@ -164,26 +166,26 @@ def bounded(bound: float) -> list[Any]:
 
 
 def averaged(
-    learner: low_signal.CoarseBooster, function: Any, answer: Any, share: float, number: int
+    learner: low_signal.LowSignalBooster, function: Any, answer: Any, share: float, number: int
 ) -> np.ndarray:
     if function is learner.intercept:
         return booster.Booster.learn(learner, function, answer, share, number)
     return learn(learner, function, answer, share, number)
 
 
-learn = low_signal.CoarseBooster.learn
+learn = low_signal.LowSignalBooster.learn
 
 
-def without_middle(learner: low_signal.CoarseBooster) -> None:
+def without_middle(learner: low_signal.LowSignalBooster) -> None:
     begin(learner)
     learner.middle = None
 
 
-begin = low_signal.CoarseBooster.__post_init__
+begin = low_signal.LowSignalBooster.__post_init__
 
 
 def no_middle() -> list[Any]:
-    return [replaced(low_signal.CoarseBooster, "__post_init__", without_middle)]
+    return [replaced(low_signal.LowSignalBooster, "__post_init__", without_middle)]
 
 
 def walking_sums(function: Any, _: float) -> np.ndarray | None:
@@ -198,16 +200,16 @@ smooth_sums = low_signal.smooth_sums
 NAMED: dict[str, Callable[[], list[Any]]] = {
     "as it is": list,
     "rival": list,
-    "coarse": lambda: [replaced(algorithm, "is_coarse", lambda *_: True)],
-    "fine": lambda: [replaced(algorithm, "is_coarse", lambda *_: False)],
+    "coarse": lambda: [replaced(algorithm, "is_low_signal", lambda *_: True)],
+    "fine": lambda: [replaced(algorithm, "is_low_signal", lambda *_: False)],
     "uncentred": uncentred,
     "alike": lambda: [replaced(losses.LogisticLoss, "rare", 0.0)],
     "whole paths": lambda: [
-        replaced(low_signal.Path, "trust", lambda _: 1.0),
-        *of_both("coarse_noise", 0.8),
+        replaced(low_signal.AccumulatedSteps, "trust", lambda _: 1.0),
+        *of_both("low_signal_noise", 0.8),
     ],
     "flat bound": lambda: [replaced(low_signal, "LEAST", booster.LARGEST_RESIDUAL)],
-    "short steps": lambda: [replaced(low_signal.CoarseBooster, "gain", shortened)],
+    "short steps": lambda: [replaced(low_signal.LowSignalBooster, "gain", shortened)],
     "bins apart": lambda: [replaced(low_signal, "smooth_sums", lambda *_: None)],
     "ten bins": lambda: [replaced(low_signal, "_INTERVALS", 10)],
     "no curves": lambda: [replaced(booster, "priors", without(smoothing.CURVE))],
@@ -219,7 +221,7 @@ NAMED: dict[str, Callable[[], list[Any]]] = {
     ],
     "few by rows alone": lambda: [replaced(losses.LogisticLoss, "few", lambda *_: losses.FEW)],
     "sizes of an epoch": lambda: [
-        replaced(low_signal.CoarseBooster, "sizes", booster.Booster.sizes)
+        replaced(low_signal.LowSignalBooster, "sizes", booster.Booster.sizes)
     ],
     "each bin": lambda: [replaced(booster.Booster, "_set_decays", lambda _: None)],
     "wide bins": lambda: [
@@ -230,21 +232,24 @@ NAMED: dict[str, Callable[[], list[Any]]] = {
     ],
     "walks": lambda: [replaced(low_signal, "smooth_sums", walking_sums)],
     "steps as before": lambda: [
-        replaced(losses.SquaredLoss, "coarse_noise", 1.0),
-        replaced(losses.SquaredLoss, "coarse_intercept", 0.3),
+        replaced(losses.SquaredLoss, "low_signal_noise", 1.0),
+        replaced(losses.SquaredLoss, "low_signal_intercept", 0.3),
     ],
     "no middle": no_middle,
     "wide scores": lambda: [replaced(losses.LogisticLoss, "believed", lambda *_: 1.0)],
     "narrow bounds": lambda: [replaced(low_signal, "_NARROWEST", 0.0)],
-    "level averaged": lambda: [replaced(low_signal.CoarseBooster, "learn", averaged), *no_middle()],
+    "level averaged": lambda: [
+        replaced(low_signal.LowSignalBooster, "learn", averaged),
+        *no_middle(),
+    ],
 }
 NUMBERED: dict[str, Callable[[float], list[Any]]] = {
     "bound B": bounded,
     "reach R": lambda reach: [replaced(low_signal, "reach_of", lambda *_: reach)],
     "alike over P": lambda part: [replaced(strategy, "REACH", part)],
     "few below S": lambda signal: [replaced(losses, "FEW", signal)],
-    "shortest R": lambda reach: of_both("coarse_reach", reach),
-    "unclipped U": lambda bound: [replaced(low_signal.CoarseBooster, "unclipped", bound)],
+    "shortest R": lambda reach: of_both("low_signal_reach", reach),
+    "unclipped U": lambda bound: [replaced(low_signal.LowSignalBooster, "unclipped", bound)],
     "longest step S": lambda most: [replaced(losses.SquaredLoss, "longest_step", most)],
     "strides of S": lambda most: [replaced(losses.SquaredLoss, "strides", (1.0, most))],
 }

@@ -14,13 +14,15 @@ Only the curator sees rows. It adds independent Gaussian noise to every answer. 
    says in which bins the row lies (`strategy`), and r_i is clipped to +- bound / |u_i|. For
    regression each feature has such a query, one after another, and the intercept one without a
    code; an epoch begins with counts of |r_i| by size, from which the bound follows. Neighbouring
-   bins share what is asked for (`decaying`; where rows are few, `low_signal.smooth_sums`).
+   bins share what is asked for (`autoregressive_strategy`; where rows are few,
+   `low_signal.smooth_sums`).
 
 Where rows are few for the noise by what the totals say (`low_signal`), histograms get 2 %, bins
 depend on the domain alone, and the functions follow their noisy gradients. Then an epoch of a
 regression asks about the intercept, and about all features in one query, for which F_i has the
 middle in place of the intercept: the level at which clipped residuals add up to 0
-(`low_signal.Level`). A part of the query is about the middle. Either way all of mu^2 is spent.
+(`low_signal.TrackedIntercept`). A part of the query is about the middle. Either way all of mu^2 is
+spent.
 
 With pairs of features, some epochs ask about these, too: `dprepro.methods.dp_ebm_plus.pairs` has
 the order.
@@ -28,7 +30,7 @@ the order.
 All else is post-processing of the answers: cells are merged until a bin's count is about its noise,
 codes, bounds and the division of an epoch's mu^2 follow from the functions so far, each function is
 inferred from the average of its answers by empirical Bayes (`booster`, `smoothing`), and how far
-new targets lie from their predictions from all counts of |r_i| (`residual_sizes`).
+new targets lie from their predictions from all counts of |r_i| (`residual_quantiles`).
 """
 
 from __future__ import annotations
@@ -39,16 +41,16 @@ import numpy as np
 
 from dprepro.additive.bins import FeatureBins
 from dprepro.data.domain import Domain
-from dprepro.methods.dp_ebm_plus.booster import Booster, residual_sizes
+from dprepro.methods.dp_ebm_plus.booster import Booster, residual_quantiles
 from dprepro.methods.dp_ebm_plus.curator import PlusCurator
 from dprepro.methods.dp_ebm_plus.function import Answer, Function
 from dprepro.methods.dp_ebm_plus.grid import agreeing_counts, merge_fine, sum_deviations
 from dprepro.methods.dp_ebm_plus.kernel import to_units
 from dprepro.methods.dp_ebm_plus.losses import Loss
 from dprepro.methods.dp_ebm_plus.low_signal import (
-    COARSE_SHARE,
-    CoarseBooster,
-    is_coarse,
+    LOW_SIGNAL_SHARE,
+    LowSignalBooster,
+    is_low_signal,
     likely_counts,
     public_bins,
 )
@@ -73,7 +75,7 @@ from dprepro.rows.table import report
 def learn(
     curator: PlusCurator, domain: Domain, loss: Loss, budget: PrivacyBudget, n_epochs: int | None
 ) -> tuple[list[FeatureBins], list[Function], float, np.ndarray | None]:
-    """Return each feature's bins and function, the intercept, and `residual_sizes` of a regression.
+    """Return bins and functions, the intercept, and `residual_quantiles` of a regression.
 
     All of them are in the unit of the loss. Without a number of epochs, it is that of the loss.
     """
@@ -88,7 +90,7 @@ def results(
 ) -> tuple[list[FeatureBins], list[Function], float, np.ndarray | None]:
     """Return what `learn` does, after the last epoch."""
     booster.set_bands()
-    return bins, functions, float(booster.intercept.values[0]), residual_sizes(booster)
+    return bins, functions, float(booster.intercept.values[0]), residual_quantiles(booster)
 
 
 def prepare(
@@ -107,10 +109,10 @@ def prepare(
     curator.open_totals(*gdp_part(budget, loss.totals_share))
     rows, start, typical, noise = release_totals(curator, loss)
 
-    coarse = is_coarse(rows, n_features, gdp_part(budget, 1.0)[0], loss.few(typical))
+    coarse = is_low_signal(rows, n_features, gdp_part(budget, 1.0)[0], loss.few(typical))
     if n_epochs is None:
-        n_epochs = loss.coarse_epochs if coarse else loss.epochs
-    binning_share = COARSE_SHARE if coarse else loss.binning_share
+        n_epochs = loss.low_signal_epochs if coarse else loss.epochs
+    binning_share = LOW_SIGNAL_SHARE if coarse else loss.binning_share
     mu, spent = gdp_part(budget, binning_share)
     curator.open_histograms(mu, n_features, spent, coarse)
     histograms = [curator.answer(Histogram(1.0, 1.0, k)) for k in range(n_features)]
@@ -123,7 +125,7 @@ def prepare(
         bins, functions = merge(curator, domain, histograms, rows, **rule)
     deviation = curator.open_epochs(mu, n_epochs, rest, has_pairs=has_pairs and not coarse)
     learned = [function for function in functions if function.counts.size > 1]
-    kind = CoarseBooster if coarse else Booster
+    kind = LowSignalBooster if coarse else Booster
     booster = kind(learned, loss, rows, start, typical, deviation, n_epochs, noise)
     curator.tell(Start(int(to_units(start))))  # F_i = start for every row
     return bins, functions, booster

@@ -9,7 +9,7 @@ follows from the average over the epochs by `smooth`, which shrinks away what ma
 size has to suit epsilon or the number of rows.
 
 The counts of |residual| that begin each epoch of a regression say how the residuals of new rows are
-distributed, too (`residual_sizes`): that costs no budget.
+distributed, too (`residual_quantiles`): that costs no budget.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from dprepro.additive.model import LEVELS
 from dprepro.methods.dp_ebm_plus.clipping import (
     ENDS,
     best_bound,
+    likely_residual_scales,
     likely_shares,
-    likely_sizes,
     mean_counts,
 )
-from dprepro.methods.dp_ebm_plus.function import Answer, Function, Pace, deviations
+from dprepro.methods.dp_ebm_plus.function import Answer, Damping, Function, deviations
 from dprepro.methods.dp_ebm_plus.kernel import rounded
 from dprepro.methods.dp_ebm_plus.losses import Loss, weighted_mean
 from dprepro.methods.dp_ebm_plus.queries import Code, CodedResiduals, Residuals
 from dprepro.methods.dp_ebm_plus.smoothing import Priors, lookup, priors, smooth
-from dprepro.methods.dp_ebm_plus.strategy import code, decaying, typical_norm
+from dprepro.methods.dp_ebm_plus.strategy import autoregressive_strategy, code, typical_norm
 from dprepro.privacy.query import NoisyAnswer
 
 INTERCEPT_WEIGHT = 0.5
@@ -44,7 +44,7 @@ INTERCEPT_WEIGHT = 0.5
 EVEN_SHARE = 0.25
 """Part of the features' mu^2 that is divided evenly. The rest goes by the size of the functions."""
 
-_ASTRAY = 0.1
+_CONTAMINATION = 0.1
 """Strays of the rarer label, as a share of all rows with that label."""
 
 _CLEAR = 2600.0
@@ -68,7 +68,7 @@ _LEAST = 1e-9
 """Least share of new rows that no interval is to hold."""
 
 
-class Shares(NamedTuple):
+class BudgetAllocation(NamedTuple):
     """How an epoch's mu^2 is divided: all features together, the intercept, the magnitudes."""
 
     features: float
@@ -76,14 +76,14 @@ class Shares(NamedTuple):
     magnitudes: float
 
 
-def query_shares(n_features: int, loss: Loss) -> Shares:
+def budget_allocation(n_features: int, loss: Loss) -> BudgetAllocation:
     """Return the shares of an epoch's mu^2; they add up to 1.
 
     Gaussian queries of mu_1, mu_2, ... together have mu^2 = mu_1^2 + mu_2^2 + ..., whether they are
     asked at once or one after another: so an epoch is one mechanism in the ledger.
     """
     total = n_features + INTERCEPT_WEIGHT + loss.sizes_weight
-    return Shares(n_features / total, INTERCEPT_WEIGHT / total, loss.sizes_weight / total)
+    return BudgetAllocation(n_features / total, INTERCEPT_WEIGHT / total, loss.sizes_weight / total)
 
 
 def divided(share: float, functions: Sequence[Function]) -> list[float]:
@@ -99,12 +99,12 @@ def divided(share: float, functions: Sequence[Function]) -> list[float]:
     return list(share * (even + (1 - EVEN_SHARE) * sizes / sizes.sum()))
 
 
-def odds_of_strays(function: Function, rows: float, intercept: float) -> np.ndarray:
+def contamination_prior(function: Function, rows: float, intercept: float) -> np.ndarray:
     """Return a second guess of the function, float64 (B,): some of its rows are strays.
 
     Half of the strays have either label. In a bin with hardly any other row, both labels are then
-    equally likely, which is far from the mean where one label is rare. There are 2 `_ASTRAY` n
-    min(p, 1 - p) strays among n rows with the share p of positive labels. The evidence decides
+    equally likely, which is far from the mean where one label is rare. There are 2 `_CONTAMINATION`
+    n min(p, 1 - p) strays among n rows with the share p of positive labels. The evidence decides
     between this guess and no effect.
 
     Parameters
@@ -115,7 +115,7 @@ def odds_of_strays(function: Function, rows: float, intercept: float) -> np.ndar
         The log odds of p.
     """
     p = min(max(float(expit(intercept)), 1e-6), 1 - 1e-6)
-    astray = 2 * _ASTRAY * min(p, 1 - p) * rows * function.extents
+    astray = 2 * _CONTAMINATION * min(p, 1 - p) * rows * function.extents
     rates = (function.counts * p + astray / 2) / (function.counts + astray)
     odds = np.log(rates / (1 - rates))
     return np.asarray(odds - weighted_mean(odds, function.counts))
@@ -183,20 +183,22 @@ class Booster:
         self.intercept = Function.constant(self.rows)
         self.intercept.move(np.array([self.start]))
         self.middle: Function | None = None
-        self.shares = query_shares(len(self.functions), self.loss)
+        self.shares = budget_allocation(len(self.functions), self.loss)
         self.bound, self.mean_square = LARGEST_RESIDUAL if self.loss.at_once else 1.0, 0.25
         noise = self.deviation * math.sqrt(max(len(self.functions), 1) / self.n_epochs)
         self.signal = self.rows / noise
         self.clearness = min(self.signal / _CLEAR, 1.0)
         self.magnitudes: list[NoisyAnswer] = []
-        self.pace = Pace(len(self.functions))
+        self.damping = Damping(len(self.functions))
         self._set_decays()
 
     def _set_decays(self) -> None:
         """Let neighbouring bins of ordered functions share the numbers that are asked for."""
         for function in self.functions:
             if function.ordered:
-                function.decay = decaying(function.counts, function.extents, self.loss.rare)
+                function.decay = autoregressive_strategy(
+                    function.counts, function.extents, self.loss.rare
+                )
 
     # --- before an epoch ------------------------------------------------------------------------
 
@@ -232,7 +234,7 @@ class Booster:
         From the last epoch's counts: residuals become smaller.
         """
         last = self.magnitudes[-1]
-        return likely_sizes(last.value, last.scale, self.rows, self.typical)
+        return likely_residual_scales(last.value, last.scale, self.rows, self.typical)
 
     # --- in a step ------------------------------------------------------------------------------
 
@@ -320,7 +322,7 @@ class Booster:
         sums = np.split(release.value, np.cumsum([w.size for w in weights])[:-1])
         answers = [Answer(s / w, release.scale / w) for s, w in zip(sums, weights, strict=True)]
         if self.paced:
-            self.pace.follow(answers)
+            self.damping.follow(answers)
         for function, answer, asked in zip(functions, answers, query.codes, strict=True):
             # Rounded: for labels without pairs it is 1.
             share = round(query.share, 9) * self._part_of(function, asked)
@@ -329,7 +331,7 @@ class Booster:
             changes = [v - f.values for f, v in zip(functions, learned, strict=True)]
             decays = [f.decay for f in functions]
             changes = [c if d is None else d.along(c) for c, d in zip(changes, decays, strict=True)]
-            self.pace.remember(changes, answers)
+            self.damping.remember(changes, answers)
         return learned
 
     def _part_of(self, function: Function, asked: Code) -> float:
@@ -401,7 +403,7 @@ class Booster:
     def _stride(self, number: int) -> float:
         """Return how much of the way to its inferred values a function goes."""
         if self.loss.at_once:
-            return self.pace.value
+            return self.damping.value
         short, long = self.loss.strides
         return short + self.clearness * (long - short) if number > 0 else 1.0
 
@@ -431,12 +433,12 @@ class Booster:
             return priors(np.array([self.loss.intercept_prior]), centres, ordered=False)
         scales = _SCALES * self.loss.scales(self.bound)
         if self.loss.expects_strays:
-            strays = odds_of_strays(function, self.rows, float(self.intercept.values[0]))
+            strays = contamination_prior(function, self.rows, float(self.intercept.values[0]))
             centres = np.stack([centres[0], strays])
         return priors(scales, centres, ordered=function.ordered)
 
 
-def residual_sizes(booster: Booster) -> np.ndarray | None:
+def residual_quantiles(booster: Booster) -> np.ndarray | None:
     """Return |target - prediction| that the shares `LEVELS` of new rows do not exceed, (L,).
 
     In units of the target's range. None for labels, and if there was one epoch alone: its counts

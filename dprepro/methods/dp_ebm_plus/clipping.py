@@ -85,7 +85,7 @@ def typical_deviation(variance: float, noise: float) -> float:
     return math.sqrt(float((weights * squares).sum() / weights.sum()))
 
 
-def likely_sizes(
+def likely_residual_scales(
     noisy: np.ndarray, deviation: float, rows: float, typical: float
 ) -> tuple[np.ndarray, float]:
     """Return rows a cell a posteriori, float64 (20,), and the mean square of residuals.

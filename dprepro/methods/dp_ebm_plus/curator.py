@@ -53,11 +53,7 @@ from dprepro.privacy.query import (
     ScaledInteger,
     SensitivityError,
 )
-from dprepro.privacy.sensitivity import (
-    ADD_REMOVE,
-    histogram_sensitivity,
-    leaf_sum_sensitivity,
-)
+from dprepro.privacy.sensitivity import ADD_REMOVE, histogram_sensitivity, leaf_sum_sensitivity
 from dprepro.rows.backends import ArrayHolder, ChunkHolder
 from dprepro.rows.chunked import CollectionRows
 from dprepro.rows.cluster import ClusterHolder
@@ -313,18 +309,18 @@ class PlusCurator(Curator):
         )
 
     def open_histograms(
-        self, mu: float, n_features: int, budget: PrivacyBudget, is_coarse: bool = False
+        self, mu: float, n_features: int, budget: PrivacyBudget, is_low_signal: bool = False
     ) -> None:
         """Enter a `Histogram` query of every feature in the ledger; together they are mu-GDP.
 
-        `is_coarse` says which way the released totals decided for: the ledger names it.
+        `is_low_signal` says which way the released totals decided for: the ledger names it.
         """
         few = f". They get little of the budget, as {FEW_ROWS}, by what the totals say"
         self._uses[Histogram] = self._gaussian(
             releases="for each feature, the number of rows in each category or narrow interval; "
             f"for numeric features also in each group of {GROUP} neighbouring intervals, and both "
             "numbers divided by the square root of 2, but not that of missing values"
-            + (few if is_coarse else ""),
+            + (few if is_low_signal else ""),
             noise_multiplier=math.sqrt(n_features) / mu,
             sensitivity=histogram_sensitivity(ADD_REMOVE),
             uses=n_features,

@@ -76,7 +76,7 @@ class _DPEBMPlus(DPEstimator, AdditiveModel):
     def _train(
         self, rows: Private[FitRows], domain: Domain, loss: Loss, width: float = 1.0
     ) -> tuple[list[np.ndarray], float, np.ndarray | None]:
-        """Return functions, intercept and `residual_sizes`; set what describes bins, and pairs.
+        """Return functions, intercept and `residual_quantiles`; set what describes bins, and pairs.
 
         All are multiplied by `width`, the unit of the loss.
         """

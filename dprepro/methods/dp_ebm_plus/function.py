@@ -21,7 +21,7 @@ from dprepro.methods.dp_ebm_plus.kernel import LARGEST, from_units, to_units
 from dprepro.methods.dp_ebm_plus.losses import weighted_mean
 from dprepro.methods.dp_ebm_plus.queries import INTERCEPT
 from dprepro.methods.dp_ebm_plus.smoothing import NO_NOISE
-from dprepro.methods.dp_ebm_plus.strategy import Decay
+from dprepro.methods.dp_ebm_plus.strategy import AutoregressiveStrategy
 
 _FASTEST, _SLOWEST = 1.5, 0.3
 """By what the pace may rise or fall from one epoch to the next."""
@@ -74,7 +74,8 @@ class Function:
         The standard deviation that bands show, set at the end: see
         `dprepro.methods.dp_ebm_plus.function`.
     decay
-        If neighbouring bins share the numbers that are asked for, how; see `Decay`.
+        If neighbouring bins share the numbers that are asked for, how; see
+        `AutoregressiveStrategy`.
     """
 
     feature: int
@@ -82,7 +83,7 @@ class Function:
     uncertainty: np.ndarray
     extents: np.ndarray
     ordered: bool
-    decay: Decay | None = None
+    decay: AutoregressiveStrategy | None = None
 
     def __post_init__(self) -> None:
         self.values, self.deviations, self.band = np.zeros((3, self.counts.size))
@@ -174,7 +175,7 @@ class Function:
         return self._spread
 
 
-class Pace:
+class Damping:
     """The part of the way to their inferred values that functions go in an epoch, at most 1.
 
     Parameters

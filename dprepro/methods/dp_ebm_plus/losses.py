@@ -19,7 +19,7 @@ from scipy.special import expit
 
 from dprepro.methods.dp_ebm_plus.clipping import typical_deviation
 from dprepro.methods.dp_ebm_plus.kernel import BITS, to_units
-from dprepro.methods.dp_ebm_plus.smoothing import LINEAR, believable, expected_rates
+from dprepro.methods.dp_ebm_plus.smoothing import LINEAR, believable, expected_responses
 
 if TYPE_CHECKING:
     from dprepro.data.domain import Domain
@@ -62,11 +62,11 @@ class Loss(ABC):
         Highest power of the targets whose sum is released at the start.
     totals_share, binning_share
         Shares of mu^2 that go to the totals and to the histograms.
-    coarse_intercept, coarse_noise, coarse_reach, longest_step
+    low_signal_intercept, low_signal_noise, low_signal_reach, longest_step
         How functions of few rows are learned: see `dprepro.methods.dp_ebm_plus.low_signal`.
     largest_curvature
         Of a row.
-    epochs, coarse_epochs
+    epochs, low_signal_epochs
         How many, unless another number is asked for; the second where rows are few.
     at_once
         Whether an epoch asks about the intercept and all features in one query, however many rows
@@ -81,7 +81,7 @@ class Loss(ABC):
     strides
         Unless `at_once`: how much of the way to its inferred values a function goes, after the
         first epoch, where noise is large, and where it is small. More than 1 gains on features that
-        depend on each other. See `Pace` for what is asked at once.
+        depend on each other. See `Damping` for what is asked at once.
     hurries
         Whether later epochs count all the more where noise is small; see the booster.
     sizes_weight
@@ -95,13 +95,13 @@ class Loss(ABC):
     powers: ClassVar[int]
     totals_share: ClassVar[float]
     binning_share: ClassVar[float]
-    coarse_noise: ClassVar[float]
-    coarse_reach: ClassVar[float]
+    low_signal_noise: ClassVar[float]
+    low_signal_reach: ClassVar[float]
     longest_step: ClassVar[float]
     largest_curvature: ClassVar[float]
-    coarse_intercept: ClassVar[float]
+    low_signal_intercept: ClassVar[float]
     epochs: ClassVar[int]
-    coarse_epochs: ClassVar[int]
+    low_signal_epochs: ClassVar[int]
     at_once: ClassVar[bool]
     rare: ClassVar[float]
     bin_deviations: ClassVar[float]
@@ -211,11 +211,11 @@ class LogisticLoss(Loss):
     totals_share = 0.01
     binning_share = 0.12
     largest_curvature = 0.25
-    coarse_intercept = 0.0
-    coarse_noise = 1.2
-    coarse_reach = 4.0
+    low_signal_intercept = 0.0
+    low_signal_noise = 1.2
+    low_signal_reach = 4.0
     longest_step = math.inf
-    epochs = coarse_epochs = 32
+    epochs = low_signal_epochs = 32
     at_once = True
     rare = 0.5
     bin_deviations = 0.75
@@ -276,7 +276,7 @@ class LogisticLoss(Loss):
 
     def table(self, intercept: float, variance: float) -> np.ndarray:
         """Return E sigmoid(intercept + f + Z), Z ~ N(0, variance), for a grid of f."""
-        return expected_rates(intercept, math.sqrt(variance))
+        return expected_responses(intercept, math.sqrt(variance))
 
     def sampling_variance(self, mean_square: float) -> float:
         """Return 1: the variance of a label is p (1 - p), its curvature."""
@@ -309,11 +309,11 @@ class SquaredLoss(Loss):
     totals_share = 0.02
     binning_share = 0.2
     largest_curvature = 1.0
-    coarse_intercept = 0.2
-    coarse_noise = 1.5
-    coarse_reach = 1.8
+    low_signal_intercept = 0.2
+    low_signal_noise = 1.5
+    low_signal_reach = 1.8
     longest_step = 3.0
-    epochs, coarse_epochs = 32, 64
+    epochs, low_signal_epochs = 32, 64
     at_once = False
     rare = 0.0
     bin_deviations = 0.5

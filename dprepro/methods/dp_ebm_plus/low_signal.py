@@ -30,7 +30,7 @@ import numpy as np
 
 from dprepro.additive.bins import FeatureBins, category_bins, largest, numeric_bins
 from dprepro.data.domain import Feature, NumericFeature
-from dprepro.methods.dp_ebm_plus.booster import LARGEST_RESIDUAL, Booster, Shares
+from dprepro.methods.dp_ebm_plus.booster import LARGEST_RESIDUAL, Booster, BudgetAllocation
 from dprepro.methods.dp_ebm_plus.clipping import (
     EDGES,
     HALF_CELL,
@@ -68,7 +68,7 @@ _FEWEST = 3
 _OFFSET = 0.4
 """Standard deviation of the mean less the middle a priori, in that of the residuals."""
 
-COARSE_SHARE = 0.02
+LOW_SIGNAL_SHARE = 0.02
 """Part of mu^2 for the histograms. They weigh bins where a function is centred and shown."""
 
 LEAST = 0.4
@@ -79,7 +79,7 @@ _INTERVALS = 30
 """Bins of a numeric feature: alike in cells of the public grid, not in width."""
 
 _MIDDLE = 0.05
-"""Part of the query about all features that is about the `Levels.middle`."""
+"""Part of the query about all features that is about the `InterceptTracking.middle`."""
 
 _NARROWEST = 0.5
 """Least bound of a regression, in standard deviations of the residuals. A smaller one hardly lowers
@@ -118,7 +118,7 @@ _BITS = 12
 """Binary digits of an error to expect."""
 
 
-class Level:
+class TrackedIntercept:
     """The level that the answers of all epochs so far speak for.
 
     Parameters
@@ -158,7 +158,7 @@ class Level:
         return float(likely.mean[-1])
 
 
-class Levels:
+class InterceptTracking:
     """The two levels of a regression of few rows: the middle, and the mean, which is apart from it.
 
     The mean follows from the sums of residuals that are hardly clipped, the middle from sums that
@@ -177,7 +177,7 @@ class Levels:
     """
 
     def __init__(self, prior: float) -> None:
-        self._middle, self._offset = Level(prior), Level(_OFFSET)
+        self._middle, self._offset = TrackedIntercept(prior), TrackedIntercept(_OFFSET)
         self.middle = self.offset = 0.0
         self._is_known = False
 
@@ -187,7 +187,7 @@ class Levels:
         return self.middle + self.offset
 
     def follow(self, found: float, deviation: float, usual: float) -> float:
-        """Return the mean, given one more epoch that speaks of it; see `Level.follow`.
+        """Return the mean, given one more epoch that speaks of it; see `TrackedIntercept.follow`.
 
         The first epoch speaks of the middle, too: it lies about there.
         """
@@ -198,12 +198,12 @@ class Levels:
         return self.mean
 
     def follow_middle(self, found: float, deviation: float, usual: float) -> float:
-        """Return the middle, given one more epoch that speaks of it; see `Level.follow`."""
+        """Return the middle, after one more epoch; see `TrackedIntercept.follow`."""
         self.middle, self._is_known = self._middle.follow(found, deviation, usual), True
         return self.middle
 
 
-def is_coarse(rows: float, n_features: int, mu: float, few: float) -> bool:
+def is_low_signal(rows: float, n_features: int, mu: float, few: float) -> bool:
     """Say whether there are fewer rows than `few` deviations of the noise in a feature's sums.
 
     Parameters
@@ -295,18 +295,18 @@ def likely_counts(noisy: np.ndarray, deviations: np.ndarray, rows: float) -> np.
     return np.asarray(counts * (rows / counts.sum()))
 
 
-class CoarseBooster(Booster):
+class LowSignalBooster(Booster):
     """A `Booster` whose functions follow their noisy gradients.
 
-    The intercept of labels is learned as there, that of a regression by `Levels`: features are
-    asked about from their `middle`, on which the same query says a little, too.
+    The intercept of labels is learned as there, that of a regression by `InterceptTracking`:
+    features are asked about from their `middle`, on which the same query says a little, too.
 
     A step adds gain A z to a path. A = (M - p)', by `Code`, has what a row in each bin adds to the
     numbers that are asked for, and z = A' g is what is released: g are the sums of residuals in the
     bins. The gain is proportional to the share of mu^2 that the function got, so that what is asked
-    precisely counts more. All steps together add noise of about `Loss.coarse_noise` to the sum of
-    all paths in a row, in units of the bound that queries are charged for; for labels, of what it
-    would be without `LEAST`. For one function alone a step is at most Newton's, and for all
+    precisely counts more. All steps together add noise of about `Loss.low_signal_noise` to the sum
+    of all paths in a row, in units of the bound that queries are charged for; for labels, of what
+    it would be without `LEAST`. For one function alone a step is at most Newton's, and for all
     together `Loss.longest_step` times that at most.
 
     The function is its path times E / (E + V): the mean square of the path over the rows, and what
@@ -317,7 +317,7 @@ class CoarseBooster(Booster):
     unclipped: ClassVar[float] = 2.5
 
     def _set_decays(self) -> None:
-        """Do nothing: a `Path` has a mix of its own."""
+        """Do nothing: a `AccumulatedSteps` has a mix of its own."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -327,13 +327,13 @@ class CoarseBooster(Booster):
         self.shares = self._shares()
         self._usual = self.root_mean_square = self.typical
         self._within = 1.0
-        self._level = Level(self.loss.intercept_prior)
-        self._levels = Levels(self.loss.intercept_prior)
+        self._level = TrackedIntercept(self.loss.intercept_prior)
+        self._levels = InterceptTracking(self.loss.intercept_prior)
         if not self.loss.at_once and self.functions:
             self.middle = Function.constant(self.rows)
         few = self.loss.few(self.typical)
-        reach = reach_of(self.loss.coarse_reach, self.signal / few)
-        self._paths = [Path(f.counts, smooth_sums(f, reach)) for f in self.functions]
+        reach = reach_of(self.loss.low_signal_reach, self.signal / few)
+        self._paths = [AccumulatedSteps(f.counts, smooth_sums(f, reach)) for f in self.functions]
 
     @property
     def paced(self) -> bool:
@@ -362,14 +362,14 @@ class CoarseBooster(Booster):
         weights = np.full(path.centre.size, math.sqrt(part))
         return Code(function.feature, weights, path.centre, path.mix)
 
-    def _shares(self) -> Shares:
+    def _shares(self) -> BudgetAllocation:
         """Return the shares of an epoch: the intercept gets more for regression."""
         features, intercept, magnitudes = self.shares
-        more = max(self.loss.coarse_intercept, intercept)
+        more = max(self.loss.low_signal_intercept, intercept)
         if more == intercept:
             return self.shares
         rest = (1 - more) / (1 - intercept)
-        return Shares(features * rest, more, magnitudes * rest)
+        return BudgetAllocation(features * rest, more, magnitudes * rest)
 
     def sizes(self) -> tuple[np.ndarray, float]:
         """See `Booster.sizes`; from the counts of all epochs so far, as those of one are noise.
@@ -427,7 +427,7 @@ class CoarseBooster(Booster):
         return np.array([mean])
 
     def _found(self, level: Function, answer: Answer) -> tuple[float, float, float]:
-        """Return the arguments of `Level.follow`.
+        """Return the arguments of `TrackedIntercept.follow`.
 
         If the level moves, a sum of residuals changes by those that are not clipped alone. The
         intercept's are taken for unclipped. The middle's are counted from the intercept, which is
@@ -447,11 +447,13 @@ class CoarseBooster(Booster):
         """See `Booster.settle_intercept`."""
         self.intercept.move(np.array([self._levels.mean]))
 
-    def gain(self, share: float, path: Path) -> float:
+    def gain(self, share: float, path: AccumulatedSteps) -> float:
         """Return what a step adds to a path for each unit of a sum that got this share of mu^2."""
         features = self.shares.features
         gain = (
-            self.loss.coarse_noise * share / (math.sqrt(self.n_epochs * features) * self.deviation)
+            self.loss.low_signal_noise
+            * share
+            / (math.sqrt(self.n_epochs * features) * self.deviation)
         )
         if self.loss.at_once:  # a bound that falls shortens no step
             gain *= LARGEST_RESIDUAL / self.bound
@@ -459,7 +461,7 @@ class CoarseBooster(Booster):
         longest = min(self.loss.longest_step * share / features, 1 / path.steepest)
         return min(gain, longest * newton)
 
-    def path(self, function: Function) -> Path:
+    def path(self, function: Function) -> AccumulatedSteps:
         """Return the path of one of `functions`."""
         return self._paths[self.functions.index(function)]
 
@@ -483,7 +485,7 @@ class Step(NamedTuple):
     trust: float
 
 
-class Path:
+class AccumulatedSteps:
     """What the steps of one function over B bins add up to.
 
     Attributes
@@ -523,7 +525,7 @@ class Path:
         self.variances = self.variances + (gain * deviation) ** 2 * (self.ways**2).sum(axis=1)
 
     def trust(self) -> float:
-        """Return E / (E + V), see `CoarseBooster`."""
+        """Return E / (E + V), see `LowSignalBooster`."""
         square = weighted_mean(self.values**2, self.counts)
         noise = weighted_mean(self.variances, self.counts)
         return square / (square + noise) if noise > 0 else 1.0
@@ -563,7 +565,7 @@ class Path:
 
 
 def likely_error(
-    function: Function, path: Path, rows: float, size: float, sampling: float
+    function: Function, path: AccumulatedSteps, rows: float, size: float, sampling: float
 ) -> np.ndarray:
     """Return the root mean square error to expect of a function, float64 (B,).
 

@@ -37,8 +37,8 @@ from dprepro.additive.bins import (
 )
 from dprepro.data.domain import Domain
 from dprepro.methods.dp_ebm_plus.algorithm import epoch, prepare, results
-from dprepro.methods.dp_ebm_plus.booster import _SCALES, Booster, query_shares
-from dprepro.methods.dp_ebm_plus.clipping import best_bound, likely_sizes
+from dprepro.methods.dp_ebm_plus.booster import _SCALES, Booster, budget_allocation
+from dprepro.methods.dp_ebm_plus.clipping import best_bound, likely_residual_scales
 from dprepro.methods.dp_ebm_plus.curator import PlusCurator
 from dprepro.methods.dp_ebm_plus.function import Answer, Function
 from dprepro.methods.dp_ebm_plus.losses import Loss
@@ -80,8 +80,8 @@ LEAST_CELLS = 9.0
 """Pairs are asked about if a candidate is to have as many cells at least; see `cells_for`."""
 
 
-class Surface(NamedTuple):
-    """What `smooth_surface` finds: mean and variance a posteriori, float64 (G, H), and evidence.
+class BivariatePosterior(NamedTuple):
+    """What `smooth_bivariate` finds: mean and variance a posteriori, float64 (G, H), and evidence.
 
     `evidence` is the logarithm of how many times likelier the sums are under these priors, all
     taken to be equally likely, than if the function were zero everywhere.
@@ -92,13 +92,13 @@ class Surface(NamedTuple):
     evidence: float
 
 
-def smooth_surface(
+def smooth_bivariate(
     sums: np.ndarray,
     masses: np.ndarray,
     variances: np.ndarray,
     scales: np.ndarray,
     ordered: tuple[bool, bool],
-) -> Surface:
+) -> BivariatePosterior:
     """Return what sums t ~ N(m f, v) say of f.
 
     What depends on one side alone is taken out first, by weighted least squares: it is for the
@@ -116,7 +116,7 @@ def smooth_surface(
     weights = masses**2 / variances
     apart = _beside_sides(sums / masses, weights)
     mean, variance, evidence = _fit(apart, weights, scales, np.array(ordered, float), _KINDS)
-    return Surface(mean, variance, float(evidence))
+    return BivariatePosterior(mean, variance, float(evidence))
 
 
 @kernel("(float64[:, ::1], float64[:, ::1])", error_model="numpy")
@@ -147,7 +147,7 @@ def _beside_sides(values, weights):  # type: ignore[no-untyped-def]
     error_model="numpy",
 )
 def _fit(z, weights, scales, ordered, kinds):  # type: ignore[no-untyped-def]
-    """Do what `smooth_surface` says, given z ~ N(f, 1 / weights)."""
+    """Do what `smooth_bivariate` says, given z ~ N(f, 1 / weights)."""
     rows, columns = z.shape
     size, models = z.size, kinds.shape[0] * scales.size
     means, spreads = np.empty((models, size)), np.empty((models, size))
@@ -259,7 +259,7 @@ class PairFunction(Function):
         nothing = np.zeros(counts.size)
         super().__init__(pair, counts, nothing, nothing, ordered=False)  # type: ignore[arg-type]
         self.ordered_sides = (first.ordered, second.ordered)
-        self.surface: Surface | None = None
+        self.surface: BivariatePosterior | None = None
         self._sums = np.zeros((3, counts.size))
         self._noise = np.zeros(2)
 
@@ -270,7 +270,7 @@ class PairFunction(Function):
         self._sums += weight * np.stack([residuals, masses / unit, self.values])
         self._noise += (weight * answer.deviation * np.array([1.0, 1 / unit])) ** 2
 
-    def infer(self, prior: np.ndarray, sampling: float, scales: np.ndarray) -> Surface:
+    def infer(self, prior: np.ndarray, sampling: float, scales: np.ndarray) -> BivariatePosterior:
         """Return what all answers say of the function.
 
         Parameters
@@ -290,7 +290,7 @@ class PairFunction(Function):
         masses += 0.5 * np.sqrt(trust * of_masses) + 1e-3 * prior
         sums = residuals + masses * before
         shape = self.pair.shape
-        self.surface = smooth_surface(
+        self.surface = smooth_bivariate(
             sums.reshape(shape),
             masses.reshape(shape),
             (noise + sampling * masses).reshape(shape),
@@ -323,7 +323,7 @@ class PairBooster(Booster):
         made.intercept = booster.intercept
         made.bound, made.mean_square = booster.bound, booster.mean_square
         made.magnitudes = booster.magnitudes
-        made.pace = booster.pace
+        made.damping = booster.damping
         return made
 
     def residuals_of(  # type: ignore[override]
@@ -349,7 +349,7 @@ class PairBooster(Booster):
         if not self.loss.at_once:
             return values
         # It makes up for rows that features have just made up for.
-        return function.values + self.pace.value * (values - function.values)
+        return function.values + self.damping.value * (values - function.values)
 
     def remember(self, function: PairFunction, answer: Answer, weight: float) -> None:
         """Add an answer to what is known of a pair."""
@@ -358,7 +358,7 @@ class PairBooster(Booster):
 
     def take_in(self, kept: list[tuple[Function, Function]], n_epochs: int) -> list[PairFunction]:
         """Add functions of pairs that are kept, to be learned in so many epochs; return them."""
-        self.shares = query_shares(len(self.functions) + len(kept), self.loss)
+        self.shares = budget_allocation(len(self.functions) + len(kept), self.loss)
         share = self.shares.features / max(len(self.functions) + len(kept), 1)
         cells = cells_for(self.rows, self.deviation / math.sqrt(share * n_epochs))
         pairs = [pair_function(first, second, cells, self.rows) for first, second in kept]
@@ -370,12 +370,12 @@ class PairBooster(Booster):
     def choose_bound_for_pairs(self, sizes: NoisyAnswer, deviation: float, cells: float) -> None:
         """Choose as `choose_bound`, for pairs of so many cells: `deviation` is their noise."""
         self.choose_bound(sizes)
-        found, _ = likely_sizes(sizes.value, sizes.scale, self.rows, self.typical)
+        found, _ = likely_residual_scales(sizes.value, sizes.scale, self.rows, self.typical)
         self.bound = best_bound(found, deviation, cells)
         self.mean_square = min(self.mean_square, self.bound**2)
 
     def evidence_of(self, function: PairFunction) -> float:
-        """Return the evidence for a pair; see `Surface`."""
+        """Return the evidence for a pair; see `BivariatePosterior`."""
         slopes = lookup(self.table(function), function.base + function.values)[1]
         surface = function.infer(
             function.counts * slopes,

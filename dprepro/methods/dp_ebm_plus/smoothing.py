@@ -4,7 +4,7 @@ Bin b has n_b rows, whose targets add up to about n_b g(f_b) + N(0, v_b), and no
 may share. Some dozens of priors are tried: independent values, walks from bin to bin, and smooth
 curves, of several sizes each. Each gives a posterior of f; `smooth` averages these, weighted by how
 well the prior explains the sums. g is the identity for targets, and for labels the expected rate
-of positive ones in a bin whose rows differ (`expected_rates`). All of it is post-processing.
+of positive ones in a bin whose rows differ (`expected_responses`). All of it is post-processing.
 
 A banded, positive definite matrix A of n rows is float64 (n, w + 1), for w bands on either side:
 row i holds the entries (i, i - w) to (i, i). Those left of the first column are not read. A matrix
@@ -48,7 +48,7 @@ more."""
 _REACH, _STEP = 24.0, 0.2
 
 _GRID = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
-"""Log odds f at which `expected_rates` tabulates g and g'."""
+"""Log odds f at which `expected_responses` tabulates g and g'."""
 
 LINEAR = np.empty((2, 0))
 """The table of g(f) = f, g'(f) = 1: regression needs none."""
@@ -200,7 +200,7 @@ def smooth(
     counts : float64 (B,)
         n: rows in each bin, positive.
     table : float64 (2, G)
-        g and g' as `expected_rates` returns them, or `LINEAR`.
+        g and g' as `expected_responses` returns them, or `LINEAR`.
     models
         See `priors`.
     start : float64 (B,)
@@ -451,7 +451,7 @@ def _tabulate(intercept, deviation):  # type: ignore[no-untyped-def]
 
 
 @kernel("(float64, float64)", error_model="numpy")
-def expected_rate(intercept, deviation):  # type: ignore[no-untyped-def]
+def expected_response(intercept, deviation):  # type: ignore[no-untyped-def]
     """Return E sigmoid(intercept + Z), Z ~ N(0, deviation^2)."""
     rate = 0.0
     for j in range(_NODES.size):
@@ -473,18 +473,18 @@ def believable(intercept, deviation, start):  # type: ignore[no-untyped-def]
     side = 1.0 if intercept > 0 else -1.0
     rate = 1 / (1 + math.exp(side * math.log(_TOLERANCE) - start))
     least, most = 0.0, deviation
-    if side * (expected_rate(intercept, most) - rate) >= 0:
+    if side * (expected_response(intercept, most) - rate) >= 0:
         return most
     for _ in range(_BISECTIONS):
         middle = (least + most) / 2
-        if side * (expected_rate(intercept, middle) - rate) >= 0:
+        if side * (expected_response(intercept, middle) - rate) >= 0:
             least = middle
         else:
             most = middle
     return least
 
 
-def expected_rates(intercept: float, deviation: float) -> np.ndarray:
+def expected_responses(intercept: float, deviation: float) -> np.ndarray:
     """Tabulate g(f) = E sigmoid(intercept + f + Z), Z ~ N(0, deviation^2), and g', float64 (2, G).
 
     g(f) is the share of positive labels in a bin of value f, if the sum of the other functions is

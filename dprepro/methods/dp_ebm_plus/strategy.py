@@ -25,7 +25,7 @@ from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, Code, CodedResidual
 from dprepro.privacy.query import ScaledInteger, SensitivityError
 
 REACH = 0.3
-"""Over which part of all bins, or of all rows, effects are alike: see `decaying`."""
+"""Over which part of all bins, or of all rows, effects are alike: see `autoregressive_strategy`."""
 
 _EVEN = 0.5
 """Weight of a distance in bins. That of a distance in rows is the rest, to 1."""
@@ -50,7 +50,7 @@ _BLOCK = 2**15
 
 
 @dataclass(frozen=True)
-class Decay:
+class AutoregressiveStrategy:
     """How the numbers that are asked for follow from sums in the bins, and the sums from numbers.
 
     Number c is sum_(b >= c) M_cb S_b, with M_cc = 1 and M_cb = k_c ... k_(b-1). So
@@ -91,7 +91,9 @@ class Decay:
         return np.stack([deviations, self.following * np.append(deviations[1:], 0.0)])
 
 
-def decaying(counts: np.ndarray, extents: np.ndarray, rare: float) -> Decay | None:
+def autoregressive_strategy(
+    counts: np.ndarray, extents: np.ndarray, rare: float
+) -> AutoregressiveStrategy | None:
     r"""Return the decay of an ordered function, None if it has fewer than three intervals.
 
     Let L be M with each row c times `fresh`_c. Then L' L is the covariance that effects are assumed
@@ -123,11 +125,15 @@ def decaying(counts: np.ndarray, extents: np.ndarray, rare: float) -> Decay | No
     mix = np.eye(counts.size)
     for c in intervals[:-1]:
         mix[c, c + 1 : intervals[-1] + 1] = np.cumprod(following[c : intervals[-1]])
-    return Decay(np.rint(mix / CENTRE_UNIT).astype(np.int64), fresh, following)
+    return AutoregressiveStrategy(np.rint(mix / CENTRE_UNIT).astype(np.int64), fresh, following)
 
 
 def code(
-    feature: int, counts: np.ndarray, share: float, rare: float, decay: Decay | None = None
+    feature: int,
+    counts: np.ndarray,
+    share: float,
+    rare: float,
+    decay: AutoregressiveStrategy | None = None,
 ) -> Code:
     """Return the code of a feature.
 

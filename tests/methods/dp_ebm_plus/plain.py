@@ -56,8 +56,8 @@ class PlainCurator:
     def open_totals(self, mu, budget):
         self.noise = 1 / mu
 
-    def open_histograms(self, mu, n_features, budget, is_coarse=False):
-        self.noise, self.is_coarse = math.sqrt(n_features) / mu, is_coarse
+    def open_histograms(self, mu, n_features, budget, is_low_signal=False):
+        self.noise, self.is_low_signal = math.sqrt(n_features) / mu, is_low_signal
 
     def open_epochs(self, mu, n_epochs, budget, *, has_pairs=False):
         self.noise = math.sqrt(n_epochs) / mu
@@ -130,7 +130,7 @@ class PlainPairs(PlainCurator):
     """Also answers about pairs."""
 
     def open_epochs(self, mu, n_epochs, budget, *, has_pairs=False):
-        assert has_pairs != self.is_coarse
+        assert has_pairs != self.is_low_signal
         return super().open_epochs(mu, n_epochs, budget)
 
     def exact(self, query):

@@ -144,9 +144,9 @@ def test_all_mu_is_spent_in_the_parts_that_the_docstring_names(loss):
             opened.append((mu, budget))
             super().open_totals(mu, budget)
 
-        def open_histograms(self, mu, n_features, budget, is_coarse=False):
+        def open_histograms(self, mu, n_features, budget, is_low_signal=False):
             opened.append((mu, budget))
-            super().open_histograms(mu, n_features, budget, is_coarse)
+            super().open_histograms(mu, n_features, budget, is_low_signal)
 
         def open_epochs(self, mu, n_epochs, budget, **phase):
             opened.append((mu, budget))

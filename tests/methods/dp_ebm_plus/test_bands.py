@@ -13,8 +13,8 @@ from dprepro.methods.dp_ebm_plus import low_signal
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.function import Answer, deviations
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.methods.dp_ebm_plus.low_signal import CoarseBooster, likely_counts, likely_error
-from dprepro.methods.dp_ebm_plus.strategy import decaying
+from dprepro.methods.dp_ebm_plus.low_signal import LowSignalBooster, likely_counts, likely_error
+from dprepro.methods.dp_ebm_plus.strategy import autoregressive_strategy
 from tests.methods.dp_ebm_plus.stub import BINS, booster, learn
 
 CODES = np.repeat(np.arange(BINS), [40, 400, 400])
@@ -71,7 +71,7 @@ def test_a_value_that_follows_from_its_own_sum_alone_is_widened_in_full():
 
 def test_of_sums_that_share_noise_it_is_that_of_each_that_counts():
     function, square = learned([140.0, 300.0, 410.0], [80.0, 20.0, 0.0])
-    decay = decaying(function.counts, np.ones(BINS), 0.0)
+    decay = autoregressive_strategy(function.counts, np.ones(BINS), 0.0)
     shared = replace(function, decay=decay)
     shared.values, shared.deviations = function.values, function.deviations
     shared.remember(Answer(np.ones(BINS), np.full(BINS, 3.0)), np.zeros(BINS), 1.0)
@@ -169,7 +169,7 @@ def test_bands_hold_the_truth_where_rows_are_few(monkeypatch, found, epsilon, mo
     cases = list(found(epsilon))
     assert all(had_few_rows(model) for model, *_ in cases)
     assert np.concatenate([held(*case) for case in cases]).mean() > 0.93
-    monkeypatch.setattr(CoarseBooster, "band_of", lambda _, function: function.deviations)
+    monkeypatch.setattr(LowSignalBooster, "band_of", lambda _, function: function.deviations)
     others = list(found(epsilon))
     assert np.concatenate([held(*case) for case in others]).mean() < most
     # Functions and the intercept do not depend on them.
@@ -183,7 +183,7 @@ def few(uncertainty):
     """Return a booster of few rows that has learned a function of labels, and the function."""
     targets = np.tile([0.0, 0.0, 1.0], CODES.size // 3)
     plain = booster(CODES[None], targets, LOGISTIC, counts=np.array([40.0, 400.0, 400.0]))
-    learner = CoarseBooster(plain.functions, LOGISTIC, 840.0, 0.0, 0.2, 20.0, n_epochs=4)
+    learner = LowSignalBooster(plain.functions, LOGISTIC, 840.0, 0.0, 0.2, 20.0, n_epochs=4)
     learner.curator = plain.curator
     (function,) = learner.functions
     function.uncertainty = np.array(uncertainty)
@@ -210,7 +210,7 @@ def test_a_band_is_the_error_to_expect_of_what_was_learned():
 
 def test_effects_of_numbers_are_in_units_of_the_deviation_of_targets():
     learner = booster(CODES[None], TARGETS, SQUARED)
-    few_rows = CoarseBooster(learner.functions, SQUARED, 840.0, 0.0, 0.2, 20.0, n_epochs=2)
+    few_rows = LowSignalBooster(learner.functions, SQUARED, 840.0, 0.0, 0.2, 20.0, n_epochs=2)
     few_rows.curator = learner.curator
     learn(few_rows, 2)
     (function,) = few_rows.functions

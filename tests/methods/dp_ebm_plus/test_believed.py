@@ -10,7 +10,12 @@ from dprepro.data.dataset import load
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED, LogisticLoss
-from dprepro.methods.dp_ebm_plus.smoothing import believable, expected_rate, expected_rates, lookup
+from dprepro.methods.dp_ebm_plus.smoothing import (
+    believable,
+    expected_response,
+    expected_responses,
+    lookup,
+)
 from tests.methods.dp_ebm_plus.stub import LOSSES, booster
 from tests.methods.dp_ebm_plus.test_booster import BOTH, COUNTS
 
@@ -43,7 +48,7 @@ def test_the_part_of_a_variance_is_the_square_of_that_of_a_deviation(level, vari
 def test_a_part_leads_to_half_as_many_again_as_there_are():
     part = LOGISTIC.believed(-6.0, 16.0, START)
     assert 0.1 < part < 0.9
-    rate = expected_rate(-6.0, math.sqrt(part * 16.0))
+    rate = expected_response(-6.0, math.sqrt(part * 16.0))
     assert rate / (1 - rate) == pytest.approx(1.5 * math.exp(START), rel=1e-6)
     assert LOGISTIC.believed(-6.0, 1.0, START) == 1
 
@@ -102,7 +107,7 @@ def test_the_part_is_of_all_functions_whichever_is_asked_about(monkeypatch):
         [learner.intercept, *learner.functions], [each.sum(), *(each.sum() - each)], strict=True
     ):
         level = 0.0 if function is learner.intercept else -5.5
-        expected = expected_rates(level, 0.5 * math.sqrt(others))
+        expected = expected_responses(level, 0.5 * math.sqrt(others))
         np.testing.assert_allclose(learner.table(function), expected, rtol=1e-9)
     assert len(seen) == 4
     np.testing.assert_allclose(seen, 4 * [(-5.5, each.sum(), START)], rtol=1e-6)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dprepro.methods.dp_ebm_plus.booster import query_shares
+from dprepro.methods.dp_ebm_plus.booster import budget_allocation
 from dprepro.methods.dp_ebm_plus.clipping import MAGNITUDES
 from dprepro.methods.dp_ebm_plus.function import Answer
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
@@ -55,7 +55,7 @@ def some_state(rng, features=2):
 @BOTH
 @pytest.mark.parametrize("features", [0, 1, 14, 300])
 def test_the_shares_of_an_epoch_add_up(features, loss):
-    all_features, intercept, magnitude = query_shares(features, loss)
+    all_features, intercept, magnitude = budget_allocation(features, loss)
     assert all_features + intercept + magnitude == pytest.approx(1.0)
     assert (magnitude == 0) == (loss is LOGISTIC)
     assert (all_features == 0) == (features == 0)
@@ -85,7 +85,7 @@ def test_where_all_bins_are_merged_the_intercept_is_learned_alone(loss):
     targets = np.repeat([0.0, 1.0], [30, 10]) - (loss is SQUARED) * 0.5
     learner = booster(np.zeros((1, 40), int), targets, loss)
     learner.functions.clear()
-    learner.shares = query_shares(0, loss)
+    learner.shares = budget_allocation(0, loss)
     learn(learner, 8)
     expected = math.log(10.5 / 30.5) if loss is LOGISTIC else -0.25
     assert learner.intercept.values[0] == pytest.approx(expected, abs=0.1)

@@ -14,9 +14,9 @@ from dprepro.methods.dp_ebm_plus.function import Answer, Function
 from dprepro.methods.dp_ebm_plus.grid import grid_edges
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.low_signal import (
-    CoarseBooster,
-    Path,
-    is_coarse,
+    AccumulatedSteps,
+    LowSignalBooster,
+    is_low_signal,
     likely_counts,
     public_bins,
     reach_of,
@@ -80,7 +80,7 @@ def test_all_mu_is_spent_and_the_ledger_says_so(loss, monkeypatch):
 @pytest.mark.parametrize(("rows", "expected"), [(999, True), (1001, False)])
 def test_rows_are_few_below_so_many_deviations_of_the_noise(rows, expected):
     # The noise is sqrt(16) / 0.6.
-    assert is_coarse(rows, 16, 0.6, 150) is expected
+    assert is_low_signal(rows, 16, 0.6, 150) is expected
 
 
 def test_rows_of_targets_at_both_ends_of_their_range_are_not_as_soon_few():
@@ -141,7 +141,7 @@ def coarse_booster(loss, deviation):
     labels = (rng.logistic(size=4000) < 2 * signal).astype(float)
     targets = labels if loss is LOGISTIC else 0.2 * signal
     plain = booster(codes, targets, loss, noise=gaussian(deviation), deviation=deviation)
-    learner = CoarseBooster(
+    learner = LowSignalBooster(
         plain.functions, loss, plain.rows, 0.0, plain.typical, deviation, n_epochs=16
     )
     learner.curator = plain.curator
@@ -154,11 +154,11 @@ def test_the_bound_of_labels_rises_with_the_signal_to_that_where_rows_are_no_lon
     for signal in (1e-9, 75.0, 150.0, 1e9):
         # Two features share an epoch: its noise in the sums of one is sqrt(2) as large.
         rows = signal * math.sqrt(2 / 8)
-        learner = CoarseBooster(functions, LOGISTIC, rows, 0.0, 0.5, 1.0, n_epochs=8)
+        learner = LowSignalBooster(functions, LOGISTIC, rows, 0.0, 0.5, 1.0, n_epochs=8)
         assert learner.signal == pytest.approx(signal)
         bounds[signal] = learner.bound
     assert bounds == pytest.approx({1e-9: 0.4, 75.0: 0.6, 150.0: 0.8, 1e9: 0.8})
-    assert CoarseBooster(functions, SQUARED, 1e-9, 0.0, 0.5, 1.0, n_epochs=8).bound == 1
+    assert LowSignalBooster(functions, SQUARED, 1e-9, 0.0, 0.5, 1.0, n_epochs=8).bound == 1
 
 
 def test_the_bound_of_labels_is_that_of_a_row_whose_code_is_of_typical_length():
@@ -206,7 +206,7 @@ def test_it_learns_and_says_what_noise_it_has(loss):
 
 def path(counts, values, variances):
     """Return what the steps of a function have added up to."""
-    way = Path(np.asarray(counts), 256 * np.eye(len(counts), dtype=int))
+    way = AccumulatedSteps(np.asarray(counts), 256 * np.eye(len(counts), dtype=int))
     way.values, way.variances = np.asarray(values), np.asarray(variances)
     return way
 
@@ -347,7 +347,7 @@ def test_no_code_holds_a_number_beyond_4(intervals, missing, reach):
     for full in range(len(mix)):
         counts = np.full(len(mix), 1e-3)
         counts[full] = 1e6
-        way = Path(counts, mix)
+        way = AccumulatedSteps(counts, mix)
         Code(0, np.ones(len(mix)), way.centre, way.mix).check()
         np.testing.assert_allclose(way.centre, mix[:, full], atol=1)
 
@@ -468,7 +468,7 @@ def test_the_less_rows_say_the_smoother_are_the_functions_asked_about(
     ]
     # Two features share an epoch: its noise in the sums of one is sqrt(2) as large.
     rows = part * few * math.sqrt(2 / 8)
-    learner = CoarseBooster(functions, loss, rows, 0.0, typical, 1.0, n_epochs=8)
+    learner = LowSignalBooster(functions, loss, rows, 0.0, typical, 1.0, n_epochs=8)
     ordered, other = (learner.path(function).mix for function in functions)
     assert other is None
     expected = 256 * plainly(30, reach, missing=True)
@@ -487,7 +487,7 @@ def test_many_equal_features_do_not_overshoot_at_the_longest_reach(places):
         Function(k, np.full(31, 2000 / 31), np.zeros(31), extents, ordered=True) for k in range(50)
     ]
     deviation = 2000 / (3 * math.sqrt(50 / 64))  # a signal of 3
-    learner = CoarseBooster(functions, SQUARED, 2000.0, 0.0, 0.3, deviation, n_epochs=64)
+    learner = LowSignalBooster(functions, SQUARED, 2000.0, 0.0, 0.3, deviation, n_epochs=64)
     expected = 256 * plainly(30, 12.0, missing=True)
     np.testing.assert_allclose(learner.path(functions[0]).mix, expected, rtol=0, atol=0.5 + 1e-6)
     bins, targets = np.repeat(places, 1000), np.repeat([-0.3, 0.3], 1000)
@@ -527,9 +527,9 @@ def test_all_steps_add_noise_to_a_row_as_stated(loss, epsilon):
         variance += 16 * gain**2 * learner.deviation**2 / (query.share * part)
         longest += gain * learner.rows * loss.largest_curvature
     # A twentieth of a regression's query is for the middle, of which no path makes a step.
-    stated, most = loss.coarse_noise * 0.8 / 0.7, loss.longest_step
+    stated, most = loss.low_signal_noise * 0.8 / 0.7, loss.longest_step
     if loss is SQUARED:
-        stated, most = loss.coarse_noise * math.sqrt(0.95), 0.95 * 3
+        stated, most = loss.low_signal_noise * math.sqrt(0.95), 0.95 * 3
     if longest < 0.999 * most:
         assert math.sqrt(variance) == pytest.approx(stated)
     else:
@@ -551,9 +551,9 @@ def test_numbers_of_few_rows_take_64_epochs_unless_told_otherwise(monkeypatch):
 
 def test_rows_decide_which_way_is_taken(monkeypatch):
     taken = []
-    rule = algorithm.is_coarse
+    rule = algorithm.is_low_signal
     monkeypatch.setattr(
-        algorithm, "is_coarse", lambda *told: taken.append(rule(*told)) or taken[-1]
+        algorithm, "is_low_signal", lambda *told: taken.append(rule(*told)) or taken[-1]
     )
     for budget in (LITTLE, PrivacyBudget(2.0, 1e-6)):
         monkeypatch.setattr(test_algorithm, "BUDGET", budget)

@@ -84,7 +84,7 @@ def test_bins_by_exact_counts_are_caught(monkeypatch, way):
     def reading(curator, domain, histograms, *rest, **rule):
         return usual(curator, domain, curator._exact.open()._counts, *rest, **rule)
 
-    monkeypatch.setattr(algorithm, "is_coarse", lambda *given: way == "divide")
+    monkeypatch.setattr(algorithm, "is_low_signal", lambda *given: way == "divide")
     monkeypatch.setattr(algorithm, way, reading)
     X, labels, _ = table(60)
     with pytest.raises(PrivateRowsError, match="may not open private rows"):

@@ -10,7 +10,12 @@ from dprepro.methods.dp_ebm_plus.function import Answer, Function
 from dprepro.methods.dp_ebm_plus.grid import cell_extents
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC
 from dprepro.methods.dp_ebm_plus.queries import Code
-from dprepro.methods.dp_ebm_plus.strategy import LEAST_SHARE, REACH, Decay, decaying
+from dprepro.methods.dp_ebm_plus.strategy import (
+    LEAST_SHARE,
+    REACH,
+    AutoregressiveStrategy,
+    autoregressive_strategy,
+)
 from tests.methods.dp_ebm_plus.test_shared_noise import covariance_of
 
 COUNTS = {
@@ -28,8 +33,10 @@ CARE = pytest.mark.parametrize("rare", [0.0, LOGISTIC.rare])
 
 def of_intervals(counts, rare=0.0, extents=None):
     """Return the decay of a function whose bins all are intervals, if not said otherwise."""
-    found = decaying(counts, np.ones(counts.size) if extents is None else extents, rare)
-    assert isinstance(found, Decay)
+    found = autoregressive_strategy(
+        counts, np.ones(counts.size) if extents is None else extents, rare
+    )
+    assert isinstance(found, AutoregressiveStrategy)
     return found
 
 
@@ -156,9 +163,9 @@ def test_numbers_nearly_reach_what_a_code_may_hold():
 @pytest.mark.parametrize("missing", [True, False])
 def test_less_than_three_intervals_are_asked_about_one_by_one(intervals, missing):
     extents = np.append(np.full(intervals, 1 / intervals), [0.0] if missing else [])
-    assert decaying(np.full(extents.size, 9.0), extents, LOGISTIC.rare) is None
+    assert autoregressive_strategy(np.full(extents.size, 9.0), extents, LOGISTIC.rare) is None
     three = np.append([0.2, 0.3, 0.5], [0.0] if missing else [])
-    assert decaying(np.full(three.size, 9.0), three, LOGISTIC.rare) is not None
+    assert autoregressive_strategy(np.full(three.size, 9.0), three, LOGISTIC.rare) is not None
 
 
 def test_a_function_remembers_sums_and_the_noise_that_they_share():

@@ -13,7 +13,7 @@ from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlus
 from dprepro.methods.dp_ebm_plus.kernel import to_units
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.queries import INTERCEPT, CodedResiduals, Magnitudes, Residuals
-from dprepro.methods.dp_ebm_plus.strategy import LEAST_SHARE, code, decaying
+from dprepro.methods.dp_ebm_plus.strategy import LEAST_SHARE, autoregressive_strategy, code
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.gdp import mu_of
 from tests.methods.dp_ebm_plus.coded_rows import EXTREMES, CodedRows, asked, sums_of, vectors
@@ -29,7 +29,7 @@ EPOCHS = 4
 
 def coded(counts, rare, share=1.0):
     """Return the code of a function whose bins all are intervals."""
-    return code(7, counts, share, rare, decaying(counts, np.ones(counts.size), rare))
+    return code(7, counts, share, rare, autoregressive_strategy(counts, np.ones(counts.size), rare))
 
 
 # --- how long codes are -------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def test_a_rows_squared_norm_is_on_average_that_of_a_code_without_a_mix(counts, 
 def test_numbers_are_weighed_by_what_they_tell_beside_the_next_and_by_how_rare_a_bin_is(
     counts, rare
 ):
-    made, decay = coded(counts, rare), decaying(counts, np.ones(counts.size), rare)
+    made, decay = coded(counts, rare), autoregressive_strategy(counts, np.ones(counts.size), rare)
     shares = np.maximum(counts / counts.sum(), LEAST_SHARE)
     ratio = made.weights / (decay.fresh * shares ** (-rare / 2))
     assert ratio.max() / ratio.min() < 2**0.25 * (1 + 1e-9)
@@ -158,7 +158,7 @@ def test_the_pace_remembers_what_moves_of_bins_do_to_the_numbers():
     codes = np.random.default_rng(1).integers(0, 3, (2, 300))
     learner = booster(codes, codes[0] == 2, LOGISTIC, ordered=True)
     told = []
-    learner.pace.remember = lambda changes, _: told.append(changes)
+    learner.damping.remember = lambda changes, _: told.append(changes)
     query = learner.coded_residuals()
     release = learner.curator.answer(query)
     moved = learner.learn_all(learner.together, query, release, 0)

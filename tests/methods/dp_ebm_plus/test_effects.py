@@ -6,7 +6,13 @@ from scipy.stats import multivariate_normal, norm
 
 from dprepro.methods.dp_ebm_plus import low_signal
 from dprepro.methods.dp_ebm_plus.function import Function
-from dprepro.methods.dp_ebm_plus.low_signal import Path, covariance, likely_error, smooth_sums, ways
+from dprepro.methods.dp_ebm_plus.low_signal import (
+    AccumulatedSteps,
+    covariance,
+    likely_error,
+    smooth_sums,
+    ways,
+)
 
 ROWS, BINS, SLOPE = 600.0, 6, 0.2
 TIMES = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
@@ -41,7 +47,7 @@ def about(values, counts):
 
 def walk(made, counts, means, rng, *, deviation, steps=6, gain=0.004):
     """Return a path along noisy sums of rows whose bins have these means, and set the values."""
-    path = Path(made.counts, smooth_sums(made, 2.0))
+    path = AccumulatedSteps(made.counts, smooth_sums(made, 2.0))
     slopes = SLOPE * (1 + 0.1 * np.arange(counts.size))
     for _ in range(steps):
         sums = path.ways.T @ (counts * slopes * (means - path.trust() * path.values))
@@ -328,7 +334,7 @@ def test_errors_have_twelve_binary_digits():
 def test_steps_that_lead_nowhere_leave_effects_as_they_are_likely(kind, gain):
     """However small they are beside the size of an effect, no matrix is singular."""
     made = function(kind, np.full(BINS, 100.0), 50.0)
-    path = Path(made.counts, smooth_sums(made, 4.0))
+    path = AccumulatedSteps(made.counts, smooth_sums(made, 4.0))
     for _ in range(3):
         path.go(gain, np.zeros(path.centre.size), 1e-3, np.full(BINS, 0.2))
     found = likely_error(made, path, 100.0 * BINS, 0.6, 1.0)

@@ -6,8 +6,8 @@ from scipy.special import expit, ndtr
 
 from dprepro.methods.dp_ebm_plus import algorithm
 from dprepro.methods.dp_ebm_plus import booster as booster_module
-from dprepro.methods.dp_ebm_plus.booster import Function, odds_of_strays
-from dprepro.methods.dp_ebm_plus.clipping import MAGNITUDES, likely_sizes
+from dprepro.methods.dp_ebm_plus.booster import Function, contamination_prior
+from dprepro.methods.dp_ebm_plus.clipping import MAGNITUDES, likely_residual_scales
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from tests.methods.dp_ebm_plus.stub import ask_for_bound, booster, gaussian, learn
 from tests.methods.dp_ebm_plus.test_booster import BOTH, COUNTS
@@ -63,7 +63,7 @@ def test_functions_of_labels_go_as_far_as_the_pace_and_others_beyond_what_is_inf
     def moving(function, new):
         if new.size > 1:
             values.append(new)
-            paces.append(learner.pace.value)
+            paces.append(learner.damping.value)
         return move(function, new)
 
     monkeypatch.setattr(booster_module, "smooth", inferring)
@@ -129,10 +129,10 @@ def test_little_noise_clips_little_and_much_noise_clips_much():
 
 def test_counts_that_are_lost_in_noise_leave_what_the_targets_make_likely():
     cells = np.where(np.arange(MAGNITUDES) == 8, 1000.0, 0.0)
-    sizes, square = likely_sizes(cells, 1e-6, 1000.0, 0.2)
+    sizes, square = likely_residual_scales(cells, 1e-6, 1000.0, 0.2)
     np.testing.assert_allclose(sizes, cells, atol=1e-3)
     assert square == pytest.approx(2.0**-8.5, rel=1e-3)
-    sizes, square = likely_sizes(cells, 1e9, 1000.0, 0.2)
+    sizes, square = likely_residual_scales(cells, 1e9, 1000.0, 0.2)
     assert sizes.sum() == pytest.approx(1000)
     assert square == pytest.approx(0.2**2, rel=0.05)
     assert sizes[:5].sum() == pytest.approx(2000 * ndtr(-(2**-2.5) / 0.2))
@@ -146,7 +146,7 @@ def strays(start, counts, extents=(0.1, 0.1, 0.8)):
     learner.rows = counts.sum()
     function = learner.functions[0]
     function.counts, function.extents = counts, np.array(extents)
-    return odds_of_strays(function, learner.rows, float(learner.intercept.values[0]))
+    return contamination_prior(function, learner.rows, float(learner.intercept.values[0]))
 
 
 def test_labels_that_are_as_likely_as_not_are_so_everywhere():

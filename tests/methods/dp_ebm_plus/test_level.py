@@ -9,7 +9,11 @@ from dprepro.methods.dp_ebm_plus import low_signal
 from dprepro.methods.dp_ebm_plus.booster import Booster
 from dprepro.methods.dp_ebm_plus.function import Answer
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.methods.dp_ebm_plus.low_signal import CoarseBooster, Level, Levels
+from dprepro.methods.dp_ebm_plus.low_signal import (
+    InterceptTracking,
+    LowSignalBooster,
+    TrackedIntercept,
+)
 from dprepro.methods.dp_ebm_plus.smoothing import CURVE, JUMPS, WALK
 from tests.methods.dp_ebm_plus.stub import booster
 from tests.methods.dp_ebm_plus.test_smoothing import prior_precision
@@ -21,7 +25,7 @@ DRIFT, JUMP = np.linspace(-0.1, 0.1, EPOCHS), np.repeat([0.0, 0.1], EPOCHS // 2)
 
 def last(found, deviation, prior=PRIOR, usual=USUAL):
     """Return the level after all epochs."""
-    followed = Level(prior)
+    followed = TrackedIntercept(prior)
     return [
         followed.follow(float(x), float(s), usual)
         for x, s in zip(found, np.broadcast_to(deviation, len(found)), strict=True)
@@ -78,7 +82,7 @@ def test_a_level_without_noise_is_the_last_one():
 
 
 def test_the_first_two_levels_are_the_mean_by_precision_shrunk_towards_zero():
-    followed = Level(0.3)
+    followed = TrackedIntercept(0.3)
     value = followed.follow(0.2, 0.1, USUAL)
     assert value == pytest.approx(0.2 * 100 / (100 + 1 / 0.09), rel=1e-12)
     value = followed.follow(-0.1, 0.2, USUAL)
@@ -133,10 +137,10 @@ ROWS = 500.0
 def coarse(loss, features=2):
     """Return a coarse booster of so many features, which starts at 0.1."""
     functions = booster(np.zeros((features, 9), int), np.zeros(9), loss).functions
-    return CoarseBooster(functions, loss, ROWS, 0.1, USUAL, 20.0, n_epochs=EPOCHS)
+    return LowSignalBooster(functions, loss, ROWS, 0.1, USUAL, 20.0, n_epochs=EPOCHS)
 
 
-@pytest.mark.parametrize(("features", "kind"), [(0, Level), (2, Levels)])
+@pytest.mark.parametrize(("features", "kind"), [(0, TrackedIntercept), (2, InterceptTracking)])
 def test_the_intercept_is_the_level_of_all_epochs(features, kind):
     """Without features it is the only one; else there is also that of the middle."""
     learner, expected = coarse(SQUARED, features), kind(SQUARED.intercept_prior)

@@ -15,7 +15,7 @@ from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.function import Answer, Function
 from dprepro.methods.dp_ebm_plus.kernel import LARGEST, UNIT, from_units, move_scores, to_units
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.methods.dp_ebm_plus.low_signal import CoarseBooster, Levels
+from dprepro.methods.dp_ebm_plus.low_signal import InterceptTracking, LowSignalBooster
 from dprepro.methods.dp_ebm_plus.queries import INTERCEPT, CodedResiduals, Magnitudes, Residuals
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.query import NoisyAnswer
@@ -35,7 +35,7 @@ def posterior(prior, answers, variances):
 
 
 def test_two_epochs_are_weighed_as_normal_numbers_are():
-    levels = Levels(PRIOR)
+    levels = InterceptTracking(PRIOR)
     assert (levels.middle, levels.offset, levels.mean) == (0, 0, 0)
 
     # The first one speaks of both: of the middle with what it may be off as more noise.
@@ -60,7 +60,7 @@ def test_two_epochs_are_weighed_as_normal_numbers_are():
 
 
 def test_the_middle_follows_its_own_sums_and_the_offset_does_not():
-    levels = Levels(PRIOR)
+    levels = InterceptTracking(PRIOR)
     levels.follow(0.1, 0.05, 0.2)
     offset = levels.offset
     for found in (0.1, -0.1, -0.2, -0.1, -0.1):
@@ -75,7 +75,7 @@ def test_the_middle_follows_its_own_sums_and_the_offset_does_not():
 @pytest.mark.parametrize(("deviation", "least", "most"), [(1e-3, 0.99, 1.01), (10.0, 0.0, 0.01)])
 def test_an_offset_is_believed_if_it_stands_out_however_large(deviation, least, most):
     """Ten times as large as expected, and known well or not at all."""
-    levels = Levels(PRIOR)
+    levels = InterceptTracking(PRIOR)
     levels.follow_middle(0.1, 1e-6, 0.1)
     for _ in range(8):
         levels.follow(0.1 + 0.4, deviation, 0.1)
@@ -84,7 +84,7 @@ def test_an_offset_is_believed_if_it_stands_out_however_large(deviation, least, 
 
 
 def test_a_middle_that_is_known_is_not_moved_by_what_speaks_of_the_mean():
-    levels = Levels(PRIOR)
+    levels = InterceptTracking(PRIOR)
     middle = levels.follow_middle(-0.2, 0.1, 0.2)
     levels.follow(0.4, 1e-3, 0.2)
     assert levels.middle == middle
@@ -200,7 +200,7 @@ def test_an_epoch_spends_all_of_its_budget(watched):
 
 def coarse(codes, targets, loss=SQUARED, deviation=20.0, n_epochs=4):
     plain = booster(codes, targets, loss, deviation=deviation)
-    learner = CoarseBooster(plain.functions, loss, plain.rows, 0.0, 0.2, deviation, n_epochs)
+    learner = LowSignalBooster(plain.functions, loss, plain.rows, 0.0, 0.2, deviation, n_epochs)
     learner.curator = plain.curator
     return learner
 
@@ -280,7 +280,7 @@ def test_which_way_is_taken_decides_about_the_middle():
         curator = PlainCurator(X, y, domain, SQUARED, np.random.default_rng(0))
         _, _, learner = algorithm.prepare(curator, domain, SQUARED, PrivacyBudget(epsilon, 1e-6), 2)
         found.append((type(learner), learner.middle is None))
-    assert found == [(CoarseBooster, False), (Booster, True)]
+    assert found == [(LowSignalBooster, False), (Booster, True)]
 
 
 # --- what it is good for ------------------------------------------------------------------------
@@ -291,7 +291,7 @@ def test_without_noise_residuals_add_up_to_0_at_both_levels_as_far_as_they_are_c
 ):
     """Bins say nothing of the targets here, of which most are small."""
     codes, targets = np.tile(np.arange(BINS), 20), np.repeat(np.geomspace(0.01, 1, 20) - 0.5, BINS)
-    monkeypatch.setattr(CoarseBooster, "bound_for", lambda *_: 0.1)
+    monkeypatch.setattr(LowSignalBooster, "bound_for", lambda *_: 0.1)
     learner = coarse(codes[None], targets, deviation=1e-3, n_epochs=40)
     learn(learner, 40)
     # At 0.1, and at 2.5 times the usual 0.2.
@@ -330,11 +330,11 @@ def error_ratios(seeds):
 def test_skewed_targets_of_few_rows_are_predicted_better_than_by_a_constant(monkeypatch):
     """They were not while features were asked about from the mean."""
     assert error_ratios(range(4)).mean() < 0.97
-    begin = CoarseBooster.__post_init__
+    begin = LowSignalBooster.__post_init__
 
     def without_middle(learner):
         begin(learner)
         learner.middle = None
 
-    monkeypatch.setattr(CoarseBooster, "__post_init__", without_middle)
+    monkeypatch.setattr(LowSignalBooster, "__post_init__", without_middle)
     assert error_ratios(range(4)).mean() > 1

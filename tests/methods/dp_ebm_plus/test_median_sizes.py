@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from dprepro.methods.dp_ebm_plus.clipping import EDGES, MAGNITUDES, median_deviation, share_within
 from dprepro.methods.dp_ebm_plus.losses import SQUARED
-from dprepro.methods.dp_ebm_plus.low_signal import CoarseBooster
+from dprepro.methods.dp_ebm_plus.low_signal import LowSignalBooster
 from dprepro.privacy.query import NoisyAnswer
 from tests.methods.dp_ebm_plus.stub import booster
 from tests.methods.dp_ebm_plus.test_residuals import shares_of
@@ -101,7 +101,7 @@ def test_how_large_the_large_ones_are_does_not_matter():
 def chosen(sizes, square, deviation):
     """Return a booster of few rows that has chosen its bound by these sizes."""
     functions = booster(np.zeros((2, 9), int), np.zeros(9), SQUARED).functions
-    learner = CoarseBooster(functions, SQUARED, 2000.0, 0.0, 0.2, deviation, n_epochs=64)
+    learner = LowSignalBooster(functions, SQUARED, 2000.0, 0.0, 0.2, deviation, n_epochs=64)
     learner.sizes = lambda: (2000 * sizes / sizes.sum(), square)
     learner.choose_bound(NoisyAnswer(sizes, 1.0))
     return learner

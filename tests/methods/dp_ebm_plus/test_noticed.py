@@ -10,10 +10,10 @@ from dprepro.methods.dp_ebm_plus import booster, curator, strategy
 from dprepro.methods.dp_ebm_plus import booster as booster_module
 from dprepro.methods.dp_ebm_plus.booster import Booster
 from dprepro.methods.dp_ebm_plus.clipping import EDGES
-from dprepro.methods.dp_ebm_plus.function import Function, Pace
+from dprepro.methods.dp_ebm_plus.function import Damping, Function
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED, LogisticLoss, SquaredLoss
 from dprepro.methods.dp_ebm_plus.queries import INTERCEPT
-from dprepro.methods.dp_ebm_plus.strategy import Decay
+from dprepro.methods.dp_ebm_plus.strategy import AutoregressiveStrategy
 from tests.methods.dp_ebm_plus.test_algorithm import agree, fit, page
 
 
@@ -101,10 +101,10 @@ BOTHS = {
         ),
     ),
     "a bound for codes of norm 1": (booster_module, "typical_norm", lambda *_: 1.0),
-    "bins apart": (booster_module, "decaying", lambda *_: None),
+    "bins apart": (booster_module, "autoregressive_strategy", lambda *_: None),
     "a longer reach": (strategy, "REACH", 0.6),
-    "noise that no bins share": (Decay, "noise", not_shared),
-    "numbers taken for sums": (Decay, "sums", lambda _, numbers: numbers),
+    "noise that no bins share": (AutoregressiveStrategy, "noise", not_shared),
+    "numbers taken for sums": (AutoregressiveStrategy, "sums", lambda _, numbers: numbers),
 }  # fmt: skip
 OF_LABELS = {
     "ignores one move": (curator, "coded_sums", following_all_but_the_last_move),
@@ -113,7 +113,7 @@ OF_LABELS = {
     "rare bins as precisely as others": (LogisticLoss, "rare", 0.0),
     "rare bins far more precisely": (LogisticLoss, "rare", 1.0),
     "a lower bound": (booster_module, "LARGEST_RESIDUAL", 0.72),
-    "the first pace in all epochs": (Pace, "follow", lambda *_: None),
+    "the first pace in all epochs": (Damping, "follow", lambda *_: None),
     "whole steps": (Booster, "_stride", lambda *_: 1.0),
     "no strays": (LogisticLoss, "expects_strays", False),
     "more for totals": (LogisticLoss, "totals_share", 0.02),

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from dprepro.methods.dp_ebm_plus import algorithm
-from dprepro.methods.dp_ebm_plus.function import Answer, Pace
+from dprepro.methods.dp_ebm_plus.function import Answer, Damping
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC
 from tests.methods.dp_ebm_plus.stub import booster, gaussian
 
@@ -18,7 +18,7 @@ def paced(before, after, deviation=0.0, functions=16):
 
     Two functions, of two bins and of one, share the slopes.
     """
-    pace = Pace(functions)
+    pace = Damping(functions)
     changes = [np.array([0.5, -0.5]), np.array([2.0])]
 
     def answers(slope):
@@ -32,7 +32,7 @@ def paced(before, after, deviation=0.0, functions=16):
 
 @pytest.mark.parametrize(("functions", "pace"), [(0, 1), (1, 1), (4, 0.5), (100, 0.1)])
 def test_the_first_pace_is_between_all_functions_alike_and_none(functions, pace):
-    made = Pace(functions)
+    made = Damping(functions)
     made.follow([])
     assert made.value == pytest.approx(pace)
 
@@ -66,14 +66,14 @@ def test_a_slope_that_may_be_noise_hardly_counts():
 
 
 def test_noise_that_differs_from_bin_to_bin_counts_where_functions_change():
-    pace, changes = Pace(1), [np.array([1.0, 0.0])]
+    pace, changes = Damping(1), [np.array([1.0, 0.0])]
     pace.remember(changes, [Answer(np.array([1.0, 0.0]), 1.0)])
     pace.follow([Answer(np.array([-1.0, 0.0]), np.array([0.0, 1e9]))])
     assert pace.value == 0.5
 
 
 def test_the_pace_stays_between_a_half_over_the_number_of_functions_and_one():
-    slow, fast = Pace(10), Pace(10)
+    slow, fast = Damping(10), Damping(10)
     for _ in range(20):
         for pace, after in ((slow, -1e6), (fast, 1e6)):
             pace.remember([np.ones(1)], [Answer(np.ones(1), 0.0)])
@@ -89,7 +89,7 @@ def test_the_slope_is_that_of_the_log_likelihood_along_the_change():
     learner = booster(codes, targets, LOGISTIC, deviation=1e-6)
     learner.bound = 50.0
     algorithm.epoch(learner.curator, learner, 0)
-    changes, before = learner.pace._before
+    changes, before = learner.damping._before
     along = changes[0][0] + changes[1][codes[0]] + changes[2][codes[1]]
 
     def likelihood(part):
@@ -100,7 +100,7 @@ def test_the_slope_is_that_of_the_log_likelihood_along_the_change():
     after = (likelihood(1 + 1e-4) - likelihood(1 - 1e-4)) / 2e-4
     first = 1 / np.sqrt(2)
     secant = 1 / max(1 - after / before, 1 / 1.5)
-    assert learner.pace.value == pytest.approx(min(first * max(secant, 0.3), 1.0), rel=1e-2)
+    assert learner.damping.value == pytest.approx(min(first * max(secant, 0.3), 1.0), rel=1e-2)
 
 
 def in_sum(paced, epochs=24, copies=16):
@@ -112,7 +112,7 @@ def in_sum(paced, epochs=24, copies=16):
     learner.n_epochs, found = epochs, []
     for number in range(epochs):
         if not paced:
-            learner.pace.value, learner.pace._before = 1.0, None
+            learner.damping.value, learner.damping._before = 1.0, None
         algorithm.epoch(learner.curator, learner, number)
         values = sum(function.values for function in learner.functions)
         found.append((values[2] - values[0]) / 2)

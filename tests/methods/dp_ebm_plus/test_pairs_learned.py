@@ -132,7 +132,7 @@ def answered(*answers):
 
 def test_the_noise_of_averaged_answers_is_that_of_their_weights(monkeypatch):
     heard = []
-    monkeypatch.setattr(stage, "smooth_surface", lambda *given: heard.append(given))
+    monkeypatch.setattr(stage, "smooth_bivariate", lambda *given: heard.append(given))
     first, second = np.full((2, 4), 8.0), np.full((2, 4), 2.0)
     pair = answered((first, 3.0, 1.0, 0.5), (second, 5.0, 2.0, 0.25))
     pair.infer(np.full(4, 20.0), 0.1, np.ones(1))
@@ -168,9 +168,9 @@ def test_functions_of_pairs_keep_the_pace_of_labels_that_features_had(loss, monk
     """At a pace of their own they made up again for the rows that features had made up for."""
     functions = [_function(k, 3) for k in range(2)]
     before = Booster(functions, loss, 1000.0, 0.0, 0.2, 5.0, n_epochs=16)
-    before.pace.value = 0.125
+    before.damping.value = 0.125
     learner = stage.PairBooster.after(before)
-    assert learner.pace is before.pace
+    assert learner.damping is before.damping
     target = np.array([4.0, -4.0, -4.0, 4.0])
     monkeypatch.setattr(stage.PairBooster, "values_of", lambda *_: target)
     pair = stage.pair_function(*functions, 4.0, 1000.0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dprepro.methods.dp_ebm_plus.low_signal import Path
+from dprepro.methods.dp_ebm_plus.low_signal import AccumulatedSteps
 
 COUNTS, SLOPES = np.array([30.0, 10.0, 5.0]), np.array([0.2, 0.25, 0.1])
 MIX = np.array([[256, 80, 20], [0, 250, 75], [-10, 0, 240], [30, 0, 0]])
@@ -17,7 +17,7 @@ OTHERS = np.array([[30.0, 10.0, 5.0], [5.0, 35.0, 5.0], [1e-6, 20.0, 60.0]])
 
 def walk(effects, noise, counts=COUNTS):
     """Return a path along the sums that rows with these effects give, of linear functions."""
-    path = Path(COUNTS, MIX)
+    path = AccumulatedSteps(COUNTS, MIX)
     for (gain, scale), error in zip(STEPS, noise, strict=True):
         sums = counts * SLOPES * (effects - path.trust() * path.values)
         sums = path.ways.T @ sums + scale * error
@@ -45,7 +45,7 @@ def test_without_noise_a_path_gets_as_far_as_the_rows_take_it(counts):
 @pytest.mark.parametrize("trust", [1.0, 0.4])
 def test_the_covariance_of_the_noise_is_that_of_paths_without_effects(counts, trust, monkeypatch):
     """Given how far the function was trusted, which noise decides, too."""
-    monkeypatch.setattr(Path, "trust", lambda _: trust)
+    monkeypatch.setattr(AccumulatedSteps, "trust", lambda _: trust)
     noise = np.random.default_rng(3).standard_normal((6000, 3, 4))
     # A path is linear in its noise.
     units = np.eye(12).reshape(12, 3, 4)
@@ -60,7 +60,7 @@ def test_the_covariance_of_the_noise_is_that_of_paths_without_effects(counts, tr
 
 def test_each_step_counts_on_the_trust_there_was_before_it():
     noise = np.random.default_rng(8).standard_normal((3, 4))
-    path, trusts, scaled = walk(np.zeros(3), noise), [], Path(COUNTS, MIX)
+    path, trusts, scaled = walk(np.zeros(3), noise), [], AccumulatedSteps(COUNTS, MIX)
     for (gain, scale), error in zip(STEPS, noise, strict=True):
         trusts.append(scaled.trust())
         sums = scaled.ways.T @ (-COUNTS * SLOPES * trusts[-1] * scaled.values) + scale * error
@@ -86,7 +86,7 @@ def test_several_ways_at_once_give_what_each_gives_alone():
 
 
 def test_without_steps_nothing_is_reached():
-    for found in Path(COUNTS, MIX).reach(OTHERS):
+    for found in AccumulatedSteps(COUNTS, MIX).reach(OTHERS):
         np.testing.assert_array_equal(found, np.zeros((3, 3, 3)))
 
 
@@ -97,7 +97,7 @@ def test_variances_are_those_of_steps_that_do_not_follow_each_other():
 
 
 def test_a_way_is_the_mix_counted_from_its_mean_over_the_rows():
-    path = Path(COUNTS, MIX)
+    path = AccumulatedSteps(COUNTS, MIX)
     np.testing.assert_allclose(path.centre, MIX @ COUNTS / COUNTS.sum(), atol=0.5)
     np.testing.assert_allclose(path.ways, (MIX - path.centre[:, None]).T / 256)
     shares = COUNTS / COUNTS.sum()
@@ -107,11 +107,14 @@ def test_a_way_is_the_mix_counted_from_its_mean_over_the_rows():
 
 
 def test_without_a_mix_each_bin_has_a_number_of_its_own():
-    path, other = Path(COUNTS, None), Path(COUNTS, 256 * np.eye(3, dtype=int))
+    path, other = (
+        AccumulatedSteps(COUNTS, None),
+        AccumulatedSteps(COUNTS, 256 * np.eye(3, dtype=int)),
+    )
     np.testing.assert_array_equal(path.ways, other.ways)
     np.testing.assert_array_equal(path.centre, [171, 57, 28])
     assert path.mix is None
 
 
 def test_all_rows_in_one_bin_leave_a_step_its_length():
-    assert Path(np.array([1e9, 1e-9]), None).steepest == 1 / 256
+    assert AccumulatedSteps(np.array([1e9, 1e-9]), None).steepest == 1 / 256

@@ -11,8 +11,8 @@ from dprepro.methods.dp_ebm_plus.smoothing import (
     LINEAR,
     believable,
     evaluate,
-    expected_rate,
-    expected_rates,
+    expected_response,
+    expected_responses,
     lookup,
 )
 
@@ -29,7 +29,7 @@ def weighted(z, middle, deviation, power):
 )
 @pytest.mark.parametrize("intercept", [-7.0, -2.0, 0.0, 3.0])
 def test_expected_rates_are_the_integrals(intercept, deviation, within):
-    table = expected_rates(intercept, deviation)
+    table = expected_responses(intercept, deviation)
     for value in (-10.0, -3.0, -1.0, 0.4, 2.0, 8.0):
         found = lookup(table, np.array([value]))[:, 0]
         about = (intercept + value, deviation)
@@ -39,7 +39,7 @@ def test_expected_rates_are_the_integrals(intercept, deviation, within):
 
 def test_between_the_nodes_of_the_table_the_rates_are_as_good():
     values = np.random.default_rng(0).uniform(-6, 6, 300)
-    rates, slopes = lookup(expected_rates(-1.0, 0.0), values)
+    rates, slopes = lookup(expected_responses(-1.0, 0.0), values)
     np.testing.assert_allclose(rates, expit(values - 1), atol=6e-4)
     np.testing.assert_allclose(slopes, expit(values - 1) * expit(1 - values), atol=1e-3)
 
@@ -47,11 +47,11 @@ def test_between_the_nodes_of_the_table_the_rates_are_as_good():
 def test_beyond_the_table_rates_are_finite_and_slopes_positive():
     values = np.array([-1e300, -100.0, -24.0, 24.0, 100.0, 1e300])
     for intercept in (-9.0, 0.0, 9.0):
-        rates, slopes = lookup(expected_rates(intercept, 1.0), values)
+        rates, slopes = lookup(expected_responses(intercept, 1.0), values)
         np.testing.assert_allclose(rates, [0, 0, 0, 1, 1, 1], atol=1e-4)
         assert ((slopes > 0) & (slopes < 1e-4)).all()
     # 1 - sigmoid is 0 here, which nothing may be divided by.
-    assert (lookup(expected_rates(40.0, 0.0), values)[1] > 0).all()
+    assert (lookup(expected_responses(40.0, 0.0), values)[1] > 0).all()
 
 
 @pytest.mark.parametrize("stride", [1, 2])
@@ -59,7 +59,7 @@ def test_beyond_the_table_rates_are_finite_and_slopes_positive():
 def test_offsets_stand_one_in_each_stride(stride, linear):
     """As `smooth` has them, with noise between them: that is not read."""
     rng = np.random.default_rng(stride)
-    table = LINEAR if linear else expected_rates(-1.0, 0.5)
+    table = LINEAR if linear else expected_responses(-1.0, 0.5)
     offsets, centre, counts = rng.normal(size=5), rng.normal(size=5), rng.uniform(1, 9, 5)
     x = np.full(5 * stride, np.nan)
     x[::stride] = offsets
@@ -79,23 +79,23 @@ def test_offsets_stand_one_in_each_stride(stride, linear):
 @pytest.mark.parametrize("intercept", [-7.0, -2.0, 0.0, 3.0])
 def test_the_expected_rate_is_the_integral(intercept, deviation, within):
     expected = quad(weighted, -12, 12, (intercept, deviation, 0), limit=200)[0]
-    assert expected_rate(intercept, deviation) == pytest.approx(expected, rel=within)
+    assert expected_response(intercept, deviation) == pytest.approx(expected, rel=within)
 
 
 @pytest.mark.parametrize("deviation", [0.0, 0.7, 3.0, 6.0])
 @pytest.mark.parametrize("intercept", [-9.0, -2.0, 0.0, 3.0])
 def test_the_expected_rate_is_what_tables_say_of_a_function_of_zero(intercept, deviation):
-    table = expected_rates(intercept, deviation)
+    table = expected_responses(intercept, deviation)
     found = lookup(table, np.zeros(1))[0, 0]
-    assert expected_rate(intercept, deviation) == pytest.approx(found, rel=1e-9)
+    assert expected_response(intercept, deviation) == pytest.approx(found, rel=1e-9)
     # So do shifted ones.
     found = lookup(table, np.array([2.0]))[0, 0]
-    assert expected_rate(intercept + 2, deviation) == pytest.approx(found, rel=1e-9)
+    assert expected_response(intercept + 2, deviation) == pytest.approx(found, rel=1e-9)
 
 
 def times_the_odds(intercept, deviation, start):
     """Return the odds of the rarer label that scores lead to, over those that there are."""
-    rate = expected_rate(intercept, deviation)
+    rate = expected_response(intercept, deviation)
     return (rate / (1 - rate) / math.exp(start)) ** math.copysign(1, -intercept)
 
 

@@ -9,7 +9,7 @@ from dprepro.additive.model import LEVELS
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus import booster as booster_module
 from dprepro.methods.dp_ebm_plus import clipping
-from dprepro.methods.dp_ebm_plus.booster import quantiles, residual_sizes
+from dprepro.methods.dp_ebm_plus.booster import quantiles, residual_quantiles
 from dprepro.methods.dp_ebm_plus.clipping import EDGES, HALF_CELL, MAGNITUDES, likely_shares
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.function import Answer
@@ -82,7 +82,7 @@ def test_later_epochs_count_more_and_the_first_not_at_all(monkeypatch):
         lambda *a, **b: told.append(a) or likely_shares(*a, **b),
     )
     learner.magnitudes = [NoisyAnswer(np.full(MAGNITUDES, value), 2.0) for value in (1e9, 3.0, 6.0)]
-    assert residual_sizes(learner) is not None
+    assert residual_quantiles(learner) is not None
     ((counts, noise, *_),) = told
     assert counts == pytest.approx(np.full(MAGNITUDES, (3 + 2 * 6) / 3))
     assert noise == pytest.approx(2 * np.sqrt(1 + 4) / 3)
@@ -91,9 +91,9 @@ def test_later_epochs_count_more_and_the_first_not_at_all(monkeypatch):
 def test_one_epoch_says_nothing_of_where_it_led():
     learner = booster(np.zeros((1, 9), int), np.zeros(9), SQUARED)
     ask_for_bound(learner)
-    assert residual_sizes(learner) is None
+    assert residual_quantiles(learner) is None
     ask_for_bound(learner)
-    assert residual_sizes(learner).shape == LEVELS.shape
+    assert residual_quantiles(learner).shape == LEVELS.shape
 
 
 DOMAIN = Domain(
@@ -132,7 +132,7 @@ def test_the_intervals_ask_nothing_of_the_rows():
         with pytest.MonkeyPatch.context() as patch:
             if leave_out:
                 patch.setattr(
-                    "dprepro.methods.dp_ebm_plus.algorithm.residual_sizes", lambda *_: None
+                    "dprepro.methods.dp_ebm_plus.algorithm.residual_quantiles", lambda *_: None
                 )
             events = Events()
             with listening(events):
@@ -197,9 +197,9 @@ def test_sizes_grow_by_the_optimism(monkeypatch):
     for _ in range(3):
         ask_for_bound(learner)
     monkeypatch.setattr(booster_module, "_optimism", lambda *_: 0.0)
-    plain = residual_sizes(learner)
+    plain = residual_quantiles(learner)
     monkeypatch.setattr(booster_module, "_optimism", lambda *_: 0.1)
-    np.testing.assert_allclose(residual_sizes(learner), np.sqrt(1.2) * plain)
+    np.testing.assert_allclose(residual_quantiles(learner), np.sqrt(1.2) * plain)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.4])

@@ -80,7 +80,7 @@ def pair(kind, seed, monkeypatch, parts=PARTS, rows=ROWS):
 @pytest.mark.parametrize("coarse", [False, True])
 @pytest.mark.parametrize("kind", ["labels", "numbers"])
 def test_with_the_same_answers_a_row_more_gives_the_same_model(kind, coarse, seed, monkeypatch):
-    monkeypatch.setattr(algorithm, "is_coarse", lambda *_: coarse)
+    monkeypatch.setattr(algorithm, "is_low_signal", lambda *_: coarse)
     one, other = pair(kind, seed, monkeypatch)
     assert same(one, other, atol=ATOL)
     assert len(one["numbers"][2]) > 3
@@ -119,7 +119,7 @@ def exact_in_merging(monkeypatch):
         return merge(asked, domain, histograms, float(rows_of(asked)), **rule)
 
     monkeypatch.setattr(algorithm, "merge", exact)
-    monkeypatch.setattr(algorithm, "is_coarse", lambda *_: False)
+    monkeypatch.setattr(algorithm, "is_low_signal", lambda *_: False)
 
 
 def exact_in_dividing(monkeypatch):
@@ -129,7 +129,7 @@ def exact_in_dividing(monkeypatch):
         return divide(asked, domain, histograms, float(rows_of(asked)))
 
     monkeypatch.setattr(algorithm, "divide", exact)
-    monkeypatch.setattr(algorithm, "is_coarse", lambda *_: True)
+    monkeypatch.setattr(algorithm, "is_low_signal", lambda *_: True)
 
 
 def exact_in_fewest(monkeypatch):

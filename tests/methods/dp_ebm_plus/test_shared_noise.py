@@ -12,7 +12,7 @@ from dprepro.methods.dp_ebm_plus.smoothing import (
     NO_NOISE,
     WALK,
     Priors,
-    expected_rates,
+    expected_responses,
     lookup,
     priors,
     smooth,
@@ -113,7 +113,7 @@ def test_noise_that_no_bin_shares_is_a_variance(size, linear):
     """The search ends where a step hardly gains: so of log odds not to the last digit."""
     t, variances, counts, noise, _ = asked(size)
     noise[1], zeros = 0, np.zeros(size)
-    table = LINEAR if linear else expected_rates(-1.0, 0.5)
+    table = LINEAR if linear else expected_responses(-1.0, 0.5)
     models = priors(SCALES, np.zeros((1, size)), ordered=True)
     if linear:
         models = Priors(models.squared_scales, models.kinds[models.kinds != JUMPS], models.centres)
@@ -139,7 +139,7 @@ def test_of_log_odds_no_point_is_likelier_than_the_mode(seed, kind):
     """The likelihood with e integrated out has its mode in f where that of f and e has it."""
     rng = np.random.default_rng(seed)
     size = 5
-    table = expected_rates(rng.uniform(-3, 1), 0.5)
+    table = expected_responses(rng.uniform(-3, 1), 0.5)
     counts, truth = np.exp(rng.uniform(5, 8, size)), rng.normal(0, 0.7, size)
     rates, slopes = lookup(table, truth)
     variances, noise = counts * slopes, 10 * shared(rng, size)

@@ -20,7 +20,7 @@ from dprepro.methods.dp_ebm_plus.clipping import (
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
 from dprepro.methods.dp_ebm_plus.kernel import UNIT
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.methods.dp_ebm_plus.low_signal import CoarseBooster
+from dprepro.methods.dp_ebm_plus.low_signal import LowSignalBooster
 from dprepro.methods.dp_ebm_plus.queries import Totals, totals_sensitivity
 from dprepro.privacy.query import NoisyAnswer
 from tests.methods.dp_ebm_plus.stub import Stub, ask_for_bound, booster, exact_answers, gaussian
@@ -76,7 +76,7 @@ def test_without_any_counts_the_deviation_is_what_is_expected_give_or_take(typic
 def learner(typical=4 * TRUE):
     """Return a coarse booster that expects far too large residuals at the start."""
     functions = booster(np.zeros((2, 9), int), np.zeros(9), SQUARED).functions
-    return CoarseBooster(functions, SQUARED, ROWS, 0.0, typical, 100.0, 64, rows_noise=50.0)
+    return LowSignalBooster(functions, SQUARED, ROWS, 0.0, typical, 100.0, 64, rows_noise=50.0)
 
 
 def releases(seed, epochs=64, noise=50.0):

@@ -13,7 +13,7 @@ from dprepro.methods.dp_ebm_plus.smoothing import (
     LINEAR,
     WALK,
     Priors,
-    expected_rates,
+    expected_responses,
     lookup,
     priors,
     smooth,
@@ -150,7 +150,7 @@ def log_posterior(f, t, v, counts, table, model):
 def test_one_bin_has_the_posterior_of_the_integral(
     intercept, others, rows, noise, scale, centre, truth
 ):
-    table, model = expected_rates(intercept, others), one_model(scale, [centre])
+    table, model = expected_responses(intercept, others), one_model(scale, [centre])
     rate, slope = lookup(table, np.array([float(truth)]))
     t, v, counts = rows * rate, noise**2 + rows * slope, np.array([float(rows)])
     grid = np.linspace(-12, 12, 24_001)
@@ -170,7 +170,7 @@ def test_no_point_of_a_grid_is_likelier_than_the_mode(size):
     axis = np.arange(-8, 8.001, 0.05)
     grid = np.stack([part.ravel() for part in np.meshgrid(*[axis] * size)], axis=1)
     for number in range(24):
-        table = expected_rates(rng.uniform(-5, 2), rng.uniform(0, 1.5))
+        table = expected_responses(rng.uniform(-5, 2), rng.uniform(0, 1.5))
         centre, scale = rng.normal(size=size) * (number % 2), 3.0 ** rng.integers(-2, 2)
         model = one_model(scale, centre, kind=(INDEPENDENT, WALK, JUMPS)[number % 3])
         counts, truth = np.exp(rng.uniform(4, 8, size)), centre + rng.normal(0, 0.7, size)
@@ -207,7 +207,7 @@ RARE = -6.0
 
 def rare_bin(deviations):
     """Return f of one bin of 500 rows and 1.2 expected, so many deviations above that."""
-    table = expected_rates(RARE, 0.0)
+    table = expected_responses(RARE, 0.0)
     counts, noise = np.array([500.0]), 8.0
     rate, slope = lookup(table, np.zeros(1))
     variance = noise**2 + counts * slope
@@ -226,7 +226,7 @@ def test_of_a_rare_label_noise_moves_nothing_and_what_stands_out_moves_all_the_w
 
 def test_models_are_weighed_by_what_they_make_of_all_bins():
     """Two bins stand out by chance. Where twenty do by as much, it is an effect."""
-    table = expected_rates(-2.0, 0.5)
+    table = expected_responses(-2.0, 0.5)
     rates, slopes = lookup(table, np.zeros(1))
 
     def values(size):

@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from dprepro.methods.dp_ebm_plus import pairs
-from dprepro.methods.dp_ebm_plus.pairs import smooth_surface
+from dprepro.methods.dp_ebm_plus.pairs import smooth_bivariate
 
 SCALES = np.array([0.1, 0.5, 2.0])
 SHAPES = pytest.mark.parametrize("shape", [(2, 2), (4, 3), (3, 5), (2, 7)])
@@ -51,7 +51,7 @@ def problem(shape, seed=0):
 def test_the_posterior_is_that_of_dense_matrices(shape, ordered):
     sums, masses, variances = problem(shape)
     weights = masses**2 / variances
-    found = smooth_surface(sums, masses, variances, SCALES, ordered)
+    found = smooth_bivariate(sums, masses, variances, SCALES, ordered)
     apart = pairs._beside_sides(sums / masses, weights)
     mean, variance, evidence = dense(apart, weights, ordered)
     np.testing.assert_allclose(found.mean.ravel(), mean, atol=1e-9)
@@ -64,7 +64,7 @@ def test_what_depends_on_one_side_is_no_evidence_and_moves_nothing():
     _, masses, variances = problem((6, 5))
     sums, *_ = problem((6, 5))
     more = sums + masses * np.add.outer(rng.normal(0, 9, 6), rng.normal(0, 9, 5))
-    found = [smooth_surface(t, masses, variances, SCALES, (True, True)) for t in (sums, more)]
+    found = [smooth_bivariate(t, masses, variances, SCALES, (True, True)) for t in (sums, more)]
     np.testing.assert_allclose(found[0].mean, found[1].mean, atol=1e-6)
     assert found[0].evidence == pytest.approx(found[1].evidence, abs=1e-5)
 
@@ -86,7 +86,7 @@ def test_noise_alone_is_seldom_taken_for_a_function():
         masses = rng.uniform(10, 90, (8, 8))
         sums = rng.normal(0, 30, (8, 8))
         variances = np.full((8, 8), 900.0)
-        found = smooth_surface(sums, masses, variances, SCALES, (True, True))
+        found = smooth_bivariate(sums, masses, variances, SCALES, (True, True))
         evidence.append(found.evidence)
     assert np.mean(np.array(evidence) > 2.0) < 0.02
 
@@ -97,7 +97,7 @@ def test_an_effect_that_stands_out_is_found_and_shrunk_little():
     truth = np.outer(x, x)
     masses, variances = np.full((8, 8), 100.0), np.full((8, 8), 400.0)
     sums = masses * truth + rng.normal(0, 20, (8, 8))
-    found = smooth_surface(sums, masses, variances, SCALES, (True, True))
+    found = smooth_bivariate(sums, masses, variances, SCALES, (True, True))
     assert found.evidence > 50
     assert np.sqrt(np.mean((found.mean - truth) ** 2)) < 0.15
     inside = np.abs(found.mean - truth) < 2 * np.sqrt(found.variance)
