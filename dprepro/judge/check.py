@@ -440,10 +440,7 @@ def selected(
 
     Of the claims those are left that rest on these cells alone.
 
-    Raises
-    ------
-    DpreproError
-        If a name is not printed in the documents that were judged.
+    Raises DpreproError if a name is not printed in the documents that were judged.
     """
     printed = [cell.published for cell in report.verdicts]
     _require_printed(wanted, printed)

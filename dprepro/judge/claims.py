@@ -61,10 +61,8 @@ class Claims(Strict):
 def load_claims(folder: Path = FOLDER) -> dict[str, list[Claim]]:
     """Return the claims of each document that has a file of them.
 
-    Raises
-    ------
-    DpreproError
-        If a file is malformed, gives a name twice, or names cells that are not printed.
+    Raises DpreproError if a file is malformed, gives a name twice, or names cells that are not
+    printed.
     """
     claims = {}
     for path in sorted(folder.glob("*/claims.yaml")):

@@ -85,6 +85,9 @@ def pair_results(
     configs do, if they split the same rows in the same way. Of several results on a dataset those
     with the most splits count; where these are several, it is left out. `left_out` names both.
 
+    Raises DpreproError if a method has no results, or no dataset is left; the message says why and
+    what to do.
+
     Parameters
     ----------
     first, second
@@ -94,11 +97,6 @@ def pair_results(
     epsilons
         Only these privacy levels; default all that both have. A method without privacy is paired
         with each level of the other.
-
-    Raises
-    ------
-    DpreproError
-        If a method has no results, or no dataset is left; the message says why and what to do.
     """
     if first == second:
         raise DpreproError(f"both methods are {first!r}: name two different ones")

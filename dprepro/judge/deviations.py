@@ -121,11 +121,8 @@ class _File(Strict):
 def load_deviations(path: Path | None = None) -> list[Deviation]:
     """Return the explained deviations of all papers, or those of a user's file, in file order.
 
-    Raises
-    ------
-    DpreproError
-        If the file is malformed, or an entry names something that is not printed, or evidence that
-        does not exist.
+    Raises DpreproError if the file is malformed, or an entry names something that is not printed,
+    or evidence that does not exist.
     """
     found = []
     for file in files_of("deviations.yaml", path):
@@ -141,10 +138,8 @@ def load_deviations(path: Path | None = None) -> list[Deviation]:
 def load_claim_deviations(path: Path | None = None) -> list[ClaimDeviation]:
     """Return the explained claims that do not hold, of all papers or of a user's file.
 
-    Raises
-    ------
-    DpreproError
-        If the file is malformed, or an entry names a claim or evidence that does not exist.
+    Raises DpreproError if the file is malformed, or an entry names a claim or evidence that does
+    not exist.
     """
     found = []
     for file in files_of("deviations.yaml", path):

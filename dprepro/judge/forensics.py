@@ -145,10 +145,7 @@ def result_of(
 ) -> ResultCell | None:
     """Return the result of a hypothesis at a printed cell; None where it was not run.
 
-    Raises
-    ------
-    DpreproError
-        If there are several with different settings.
+    Raises DpreproError if there are several with different settings.
     """
     protocol = document.protocol_of(cell.table, cell.dataset)
     dataset = hypothesis.dataset or cell.dataset

@@ -31,10 +31,7 @@ _TUNED_NAMES = {"kappa": "density", "lambda": "learning_rate", "tau": "rounds"}
 def compute(quantity: str, arguments: Mapping[str, Any]) -> float:
     """Return the quantity of this name for these arguments.
 
-    Raises
-    ------
-    DpreproError
-        If there is no such quantity, or the arguments are not those that it takes.
+    Raises DpreproError if there is no such quantity, or the arguments are not those that it takes.
     """
     if quantity not in QUANTITIES:
         raise DpreproError(
@@ -57,6 +54,8 @@ def found_params(
 ) -> Mapping[str, Any]:
     """Return the parameters of a method: its defaults, and what a config has in their place.
 
+    Raises DpreproError if there is no such config or method.
+
     Parameters
     ----------
     config
@@ -65,11 +64,6 @@ def found_params(
         A label in the config, or the name of a method.
     epsilon
         The privacy level whose own parameters count, if any.
-
-    Raises
-    ------
-    DpreproError
-        If there is no such config or method.
     """
     from dprepro.methods.registry import get
 

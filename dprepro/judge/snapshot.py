@@ -45,10 +45,7 @@ def in_text(value: object) -> str:
 def read_recorded(path: Path) -> list[dict[str, str]]:
     """Return the recorded rows.
 
-    Raises
-    ------
-    DpreproError
-        If the file cannot be read, or has other columns.
+    Raises DpreproError if the file cannot be read, or has other columns.
     """
     renew = "`dprepro check --record` writes it anew"
     try:

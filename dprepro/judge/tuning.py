@@ -73,10 +73,7 @@ def part_of(
 ) -> ExperimentConfig:
     """Return the config with these methods, by name or label, and these privacy levels alone.
 
-    Raises
-    ------
-    DpreproError
-        If the config has no such method or level.
+    Raises DpreproError if the config has no such method or level.
     """
     names = [name for e in config.methods for name in dict.fromkeys((e.label, e.method))]
     methods = names_in_config(methods, names)
@@ -106,10 +103,7 @@ def choose_settings(config: ExperimentConfig, results: Results) -> list[Choice]:
 
     Of equal settings the first of the grid is taken.
 
-    Raises
-    ------
-    DpreproError
-        If a setting has not finished all splits: few splits can win by luck.
+    Raises DpreproError if a setting has not finished all splits: few splits can win by luck.
     """
     cells = {(c.task.label, c.task.epsilon): c for c in reversed(results.cells)}
     return [

@@ -86,10 +86,8 @@ def files_of(name: str, path: Path | None = None) -> list[Path]:
 def load_published(paper: str | None = None, folder: Path = FOLDER) -> list[PublishedCell]:
     """Return the printed cells, of one document or of all, in file order.
 
-    Raises
-    ------
-    DpreproError
-        If the document is unknown, or a file is malformed (the message names file and line).
+    Raises DpreproError if the document is unknown, or a file is malformed (the message names file
+    and line).
     """
     cells = [cell for path in sorted(folder.glob("*/cells.csv")) for cell in _read(path)]
     if paper is None:

@@ -271,10 +271,7 @@ class Document(Strict):
 def load_documents(folder: Path = FOLDER) -> dict[str, Document]:
     """Return the documents that have a layout, by identifier, in the order of their folders.
 
-    Raises
-    ------
-    DpreproError
-        If a layout is malformed, or names cells that the document does not print.
+    Raises DpreproError if a layout is malformed, or names cells that the document does not print.
     """
     documents = {}
     for path in sorted(folder.glob("*/paper.yaml")):
@@ -302,10 +299,8 @@ def _require_sound(document: Document, where: str) -> None:
 def select_documents(paper: str | None = None) -> list[Document]:
     """Return the named document (the beginning of its name is enough), or all with a layout.
 
-    Raises
-    ------
-    DpreproError
-        If no document, or more than one, has a name that begins so; the message lists the names.
+    Raises DpreproError if no document, or more than one, has a name that begins so; the message
+    lists the names.
     """
     documents = load_documents()
     if paper is None:

@@ -94,10 +94,7 @@ class _File(Strict):
 def load_hypotheses(path: Path | None = None) -> list[Question]:
     """Return the questions of all papers, or those of a user's file, in file order.
 
-    Raises
-    ------
-    DpreproError
-        If the file is malformed, or a question names something that is not printed.
+    Raises DpreproError if the file is malformed, or a question names something that is not printed.
     """
     found = []
     for file in files_of("hypotheses.yaml", path):
@@ -111,10 +108,7 @@ def load_hypotheses(path: Path | None = None) -> list[Question]:
 def load_held_out(path: Path | None = None) -> list[HeldOut]:
     """Return which settings are judged on cells that did not choose them, in file order.
 
-    Raises
-    ------
-    DpreproError
-        If the file is malformed, or an entry names something that is not printed.
+    Raises DpreproError if the file is malformed, or an entry names something that is not printed.
     """
     found = []
     for file in files_of("hypotheses.yaml", path):

@@ -53,10 +53,8 @@ class Selector(Strict):
     def require_printed(self, cells: Iterable[PublishedCell], where: str) -> None:
         """Refuse names that are not printed, and combinations that are not.
 
-        Raises
-        ------
-        DpreproError
-            If a value occurs in none of `cells`, or in none that matches the rest of the selector.
+        Raises DpreproError if a value occurs in none of `cells`, or in none that matches the rest
+        of the selector.
         """
         printed = list(cells)
         for field in Selector.model_fields:

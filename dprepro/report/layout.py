@@ -384,6 +384,9 @@ def build_tables(
     known stand in the first of `documents` that prints their dataset. What answers to nothing
     printed gets tables of its own, each method under its own name.
 
+    Raises DpreproError if a dataset or the metric is not among the results, or nothing is left to
+    show.
+
     Parameters
     ----------
     metric
@@ -396,11 +399,6 @@ def build_tables(
         Show also what answers to no printed table.
     titles
         Headings of methods that no layout names, by name; default the names themselves.
-
-    Raises
-    ------
-    DpreproError
-        If a dataset or the metric is not among the results, or nothing is left to show.
     """
     chosen_data = results.of_datasets(datasets) if datasets else results
     cells = [*chosen_data.cells, *chosen_data.planned]

@@ -69,10 +69,7 @@ class Audit(BaseModel):
 def read_audits(folder: Path) -> list[Audit]:
     """Return the audits in `folder` (files ``audit*.json``), in order of file names; maybe none.
 
-    Raises
-    ------
-    DpreproError
-        If a file cannot be read, or is not what `dprepro audit --output` writes.
+    Raises DpreproError if a file cannot be read, or is not what `dprepro audit --output` writes.
     """
     return [audit for path in sorted(folder.glob(PATTERN)) for audit in _read(path)]
 

@@ -108,6 +108,8 @@ def read_results(
 ) -> Results:
     """Read the journals of `folder`, all or those of the configs named: what their plans ask for.
 
+    Raises DpreproError if the folder, its journals or a named one is missing.
+
     Parameters
     ----------
     only_usual
@@ -117,11 +119,6 @@ def read_results(
         of journals that state no plan. Otherwise the last of several settings under a label
         counts, and a complete cell has as many splits as the fullest of the same dataset in the
         same journal.
-
-    Raises
-    ------
-    DpreproError
-        If the folder, its journals or a named one is missing.
 
     Examples
     --------
@@ -187,10 +184,7 @@ def assemble(journals: Sequence[HeldJournal]) -> Results:
 def journal_paths(folder: Path, configs: Sequence[str] = ()) -> list[Path]:
     """Return the journals of `folder`, sorted, or those of the configs named.
 
-    Raises
-    ------
-    DpreproError
-        If the folder has no journals, or not the one of a named config.
+    Raises DpreproError if the folder has no journals, or not the one of a named config.
     """
     paths = journal_files(folder)
     if not paths:
@@ -217,10 +211,7 @@ Tasks = Mapping[str, Sequence[Task]]
 def tasks_held(folder: Path) -> Tasks:
     """Return what the journals of `folder` hold, those of hypotheses left out; see `usual`.
 
-    Raises
-    ------
-    DpreproError
-        If the folder has no journals, or one cannot be read.
+    Raises DpreproError if the folder has no journals, or one cannot be read.
     """
     tables = [JournalTable(path) for path in journal_paths(folder)]
     return {table.path.stem: table.tasks for table in usual(tables)}

@@ -25,10 +25,8 @@ class Margin:
     def parse(cls, text: str) -> Margin:
         """Read ``"0.005"`` (units of the metric), ``"2%"`` (of the printed mean), or both.
 
-        Raises
-        ------
-        DpreproError
-            If a term is neither NUMBER nor NUMBER%, is negative, or no term is positive.
+        Raises DpreproError if a term is neither NUMBER nor NUMBER%, is negative, or no term is
+        positive.
         """
         terms = {"absolute": 0.0, "relative": 0.0}
         for term in text.split(","):
@@ -115,10 +113,7 @@ _LATER = {"average_precision", "brier_score", "calibration_error"}
 def find_metric(name: str) -> Metric:
     """Return the metric called `name` in records or by scikit-learn.
 
-    Raises
-    ------
-    DpreproError
-        If there is none; the message has the nearest match.
+    Raises DpreproError if there is none; the message has the nearest match.
     """
     recorded = recorded_name(name)
     if recorded in METRICS:
@@ -155,10 +150,7 @@ def how_to_record(metric: str) -> str:
 def margins(overrides: list[str] | None = None) -> dict[str, Margin]:
     """Return the margin of each metric; `overrides` are like ``"auc=0.01"``.
 
-    Raises
-    ------
-    DpreproError
-        If an override is not METRIC=TERMS.
+    Raises DpreproError if an override is not METRIC=TERMS.
     """
     result = {name: entry.margin for name, entry in METRICS.items()}
     for override in overrides or []:

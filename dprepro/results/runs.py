@@ -130,10 +130,7 @@ def runs_of(results: Results) -> Runs:
     Records count that the configs asked for at their last run. A record that another journal took
     over counts once.
 
-    Raises
-    ------
-    DpreproError
-        If a ledger is malformed.
+    Raises DpreproError if a ledger is malformed.
     """
     runs = []
     distinct: dict[object, tuple[str, Record]] = {}

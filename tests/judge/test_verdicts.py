@@ -1,6 +1,5 @@
-"""How many splits decide a cell: against a plain search, and against the formula by hand.
-
-Looks at a cell after more and more splits: error rates with known truth, and what goes on.
+"""Verdicts, how many splits decide a cell, and looks after more and more: error rates with known
+truth, against a plain search, and against the formula by hand.
 """
 
 import math

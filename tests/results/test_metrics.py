@@ -1,7 +1,19 @@
+""""""
+
+import math
+
 import pytest
 
 from dprepro.papers.cells import PublishedCell
-from dprepro.results.metrics import METRICS, Margin, find_metric, margins
+from dprepro.results.metrics import (
+    METRICS,
+    Margin,
+    find_metric,
+    level,
+    level_in_words,
+    margins,
+    with_level,
+)
 from dprepro.runtime.errors import DpreproError
 
 
@@ -113,3 +125,17 @@ def test_digits_and_directions_of_the_metrics():
         "pct_features": 2,
     }
     assert {name for name, metric in METRICS.items() if metric.higher_is_better} == set(scores)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "heading", "words", "title"),
+    [
+        (0.5, "0.5", "epsilon 0.5", "EBM, ε=0.5"),
+        (8.0, "8", "epsilon 8", "EBM, ε=8"),
+        (math.inf, "Non-Private", "non-private", "EBM"),
+    ],
+)
+def test_a_level_reads_alike_wherever_it_stands(epsilon, heading, words, title):
+    assert level(epsilon) == heading
+    assert level_in_words(epsilon) == words
+    assert with_level("EBM", epsilon) == title

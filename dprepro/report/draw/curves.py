@@ -131,10 +131,7 @@ def build_panels(tables: Iterable[ResultTable], methods: Sequence[str] = ()) -> 
     With `methods`, only the curves of these labels. A non-private twin belongs to the curve of its
     method.
 
-    Raises
-    ------
-    DpreproError
-        If a label is not among the columns of the tables.
+    Raises DpreproError if a label is not among the columns of the tables.
     """
     from dprepro.experiment.method_names import name_meant, nearest_meant
 

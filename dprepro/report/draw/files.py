@@ -64,10 +64,7 @@ def in_processes(jobs: Sequence[Callable[[], T]]) -> list[T]:
     the last: let it be the longest. A bar on the terminal says how many are done and how long the
     rest will take. An error of a job is raised here.
 
-    Raises
-    ------
-    DpreproError
-        If a process ends before its job does, such as for want of memory.
+    Raises DpreproError if a process ends before its job does, such as for want of memory.
     """
     workers = min(cpu_count(), _MOST_PROCESSES) - 1
     if workers == 0 or len(jobs) < _FEWEST:
@@ -106,17 +103,14 @@ def save_figures(
     Several processes share the figures: what draws one can be pickled, and the largest is the last.
     The same figures give the same bytes.
 
+    Raises DpreproError if a file cannot be written.
+
     Parameters
     ----------
     more
         Makes further files, by name, from those of the figures in a format and from that format.
     is_cut
         Whether the margins of each figure are cut to what is drawn; else they are as given.
-
-    Raises
-    ------
-    DpreproError
-        If a file cannot be written.
     """
     endings = list(formats)
     paths = []

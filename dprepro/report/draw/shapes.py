@@ -201,10 +201,7 @@ def select_features(
 ) -> list[str]:
     """Return the names of the features to draw, in the models' order or as wanted.
 
-    Raises
-    ------
-    DpreproError
-        If a wanted feature is in none of the models, or none is left.
+    Raises DpreproError if a wanted feature is in none of the models, or none is left.
     """
     shapes = [shape for column in columns for shape in column.shapes]
     known = list(dict.fromkeys(shape.name for shape in shapes))

@@ -43,10 +43,7 @@ def build_sweeps(
     A cell belongs to a sweep if its config sets the parameter, or if it differs from such a cell in
     the parameter alone, which then has its default. `titles` are headings of methods, by name.
 
-    Raises
-    ------
-    DpreproError
-        If no result sets the parameter to at least two values.
+    Raises DpreproError if no result sets the parameter to at least two values.
     """
     cells = [cell for cell in results.cells if cell.values.get(metric.name)]
     found: dict[str, list[Sweep]] = {}

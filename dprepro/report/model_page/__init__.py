@@ -97,6 +97,8 @@ def model_page(
     Nothing but the model is read. What the page downloads is a model file with the edits made
     there; without any it is the file that `dprepro.additive.file.save_model` writes.
 
+    Raises DpreproError if the model holds what a model file cannot.
+
     Parameters
     ----------
     title
@@ -105,11 +107,6 @@ def model_page(
         Of the model file; what is downloaded is called after it.
     origin
         As for `save_model`.
-
-    Raises
-    ------
-    DpreproError
-        If the model holds what a model file cannot.
     """
     content = content_of(model, title, name, origin)
     return render_alone("dprepro.report.model_page", {"page": content}, SCRIPTS)
