@@ -1,5 +1,8 @@
+"""`dprepro plot`."""
+
 import json
 import math
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -9,6 +12,7 @@ from dprepro.cli import app
 from dprepro.cli.plot import say_written
 from dprepro.cli.streams import Patience
 from dprepro.runtime.errors import DpreproError
+from tests.release.test_explaining import CONFIG
 from tests.report.journals import records, spread, write
 
 
@@ -135,3 +139,37 @@ def test_a_feature_that_was_left_out_can_be_asked_for(wide_model):
 def test_too_many_models_are_refused_before_any_is_read(tmp_path):
     outcome = shapes(tmp_path, *(13 * ["--model", str(tmp_path / "absent.json")]))
     assert "at most 8 fit" in str(outcome.exception)
+
+
+def test_filters_writes_the_pictures_it_names(tmp_path: Path) -> None:
+    config = tmp_path / "explained.yaml"
+    config.write_text(CONFIG)
+    arguments = [
+        "plot", "filters", str(config), "--method", "llm", "--row", "3", "--name", "maps",
+        "--output", str(tmp_path / "out"), "--format", "png",
+    ]  # fmt: skip
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    path = tmp_path / "out" / "maps.png"
+    assert result.output.split() == [str(path)]
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_sweep_is_drawn_for_each_dataset(tmp_path: Path) -> None:
+    lines = [
+        record
+        for maps in (1, 3)
+        for record in records(
+            [0.8, 0.9], label=f"llm n_maps={maps}", metric="accuracy", dataset="mnist",
+            method="llm", params={"n_maps": maps},
+        )
+    ]  # fmt: skip
+    write(tmp_path / "results", "one", lines)
+    arguments = [
+        "plot", "sweep", "n_maps", "--results", str(tmp_path / "results"),
+        "--output", str(tmp_path / "out"), "--format", "svg",
+    ]  # fmt: skip
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert result.output.split() == [str(tmp_path / "out" / "sweep-n_maps-mnist.svg")]
+    assert (tmp_path / "out" / "sweep-n_maps-mnist.svg").is_file()

@@ -1,4 +1,4 @@
-"""`dprepro show`: what it writes, and what it refuses."""
+"""`dprepro show` and `votes`: what they write, and what they refuse."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from dprepro.additive.editing import level
 from dprepro.additive.file import load_model, save_model
+from dprepro.cli import app
 from dprepro.cli.show import title_of
 from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
+from tests.lab import Lab, lab
 from tests.report.model_page.models import model, paired, values
+
+__all__ = ["lab"]
 
 
 @pytest.fixture
@@ -122,3 +127,29 @@ def test_a_range_is_levelled_from_the_command_line_as_in_python(path: Path) -> N
     assert load_model(path).edits_ == made.edits_
     with pytest.raises(DpreproError, match="with --level FROM TO, or with both"):
         dprepro("edit", path, "--feature", "age", "--level", 30, 50, "--undo")
+
+
+METHODS = [{"method": "lazybb-1r", "params": {"rounds": 3}}, "boosted-topdown"]
+
+
+def test_a_vote_is_shown_with_features_and_accuracy(lab: Lab) -> None:
+    shown = dprepro("votes", lab.config(methods=METHODS), "--epsilon", 8, "--split", 1)
+    assert "lazybb-1r, ε=8 on tiny" in shown
+    assert "accuracy 0." in shown
+    outcome = CliRunner().invoke(app, ["votes", str(lab.folder / "lab.yaml"), "--epsilon", "8"])
+    assert outcome.stderr.startswith("PRIVATE DATA: the accuracy is exact")
+
+
+def test_trees_have_no_table_of_features(lab: Lab) -> None:
+    with pytest.raises(DpreproError, match="votes with trees"):
+        dprepro("votes", lab.config(methods=METHODS), "--method", "boosted-topdown")
+
+
+def test_margins_are_drawn_for_all_splits(lab: Lab) -> None:
+    config, folder = lab.config(methods=METHODS, epsilons=[8]), lab.folder / "figures"
+    options = ("--output", folder, "--format", "svg")
+    assert dprepro("plot", "margins", config, *options).strip() == str(folder / "margins.svg")
+    assert "3 fits" in (folder / "margins.svg").read_text()
+    options = (*options, "--fits", "1")
+    outcome = CliRunner().invoke(app, ["plot", "margins", str(config), *map(str, options)])
+    assert outcome.stderr.startswith("PRIVATE DATA: the picture shows exact advantages")

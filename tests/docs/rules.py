@@ -61,7 +61,7 @@ HERE = (("HOST:8786", "127.0.0.1:{port}"),)
 
 RULES = {
     "README.md": (
-        Rule("make test", "TESTS=tests/runtime/test_yaml_model.py WORKERS=0", shows=(" passed",)),
+        Rule("make test", "TESTS=tests/runtime/test_yaml_files.py WORKERS=0", shows=(" passed",)),
         Rule("dprepro run configs/adult.yaml --results mine", FEW),
         Rule("dprepro run adult telco credit --results mine", FEW, ((" credit", ""),)),
         Rule(

@@ -1,3 +1,5 @@
+"""The budget book: accounts, what releases spend together, and limits."""
+
 from __future__ import annotations
 
 import math
@@ -10,14 +12,19 @@ import pytest
 
 from dprepro.data.card_parts import BudgetLimit
 from dprepro.data.register import register_path
+from dprepro.privacy.gdp import epsilon_of, mu_of
+from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT
 from dprepro.release import book
 from dprepro.release.book import (
+    Entry,
     accept_new_register,
     book_path,
+    limits_of,
     look_ahead,
     read_book,
     reserve,
     settle,
+    total_of,
     total_spent,
 )
 from dprepro.runtime.errors import DpreproError
@@ -212,3 +219,170 @@ def test_without_a_place_for_the_book_nothing_is_released(
     monkeypatch.setenv("DPREPRO_STATE", str(tmp_path / "file" / "state"))
     with pytest.raises(DpreproError, match="cannot use the budget book"):
         reserve(entry(), gaussian_ledger())
+
+
+LIMIT_OF_PATIENTS = BudgetLimit(epsilon=2, delta=1e-6)
+PATIENTS = gaussian_ledger(1.0, unit="patient", rows=2)
+
+
+def of_patients(
+    card: str = "/a", rows: str = "1", values: str = "v", column: str = "id", **fields: object
+) -> Entry:
+    tokens = (rows, f"unit values {values}", f"unit column {column}")
+    return entry(card, tokens, **{"limit": LIMIT_OF_PATIENTS, **fields})
+
+
+@pytest.mark.parametrize(
+    "row_release",
+    [
+        entry("/b", ("1",)),
+        entry("/b", ("1",), limit=LIMIT_OF_PATIENTS),
+        entry("/a", ("1",), limit=LIMIT_OF_PATIENTS),
+    ],
+    ids=["no limit", "limit for rows", "same card, now for rows"],
+)
+def test_a_limit_for_patients_refuses_a_release_for_rows(row_release: Entry) -> None:
+    reserve(of_patients(), PATIENTS)
+    with pytest.raises(DpreproError, match=r"for each patient, .*only for each patient"):
+        reserve(row_release, gaussian_ledger(0.01))
+    assert len(read_book().entries) == 1
+
+
+def test_an_owner_who_takes_back_all_limits_of_a_card_may_release_for_rows() -> None:
+    reserve(of_patients(), PATIENTS)
+    reserve(entry("/a", ("1",)), gaussian_ledger(0.01))
+    assert limits_of(read_book().entries) == []
+
+
+def test_a_limit_for_rows_bounds_releases_for_patients() -> None:
+    reserve(entry("/a", ("1",), limit=LIMIT_OF_PATIENTS), gaussian_ledger(1.0))
+    reserve(of_patients("/b", limit=None), PATIENTS)
+    with pytest.raises(DpreproError, match=r"for each row, .*would be spent"):
+        reserve(of_patients("/b", limit=None), gaussian_ledger(6.0, unit="patient", rows=2))
+
+
+def test_units_of_one_name_with_other_values_are_other_units() -> None:
+    reserve(of_patients(), PATIENTS)
+    with pytest.raises(DpreproError, match="nothing bounds"):
+        reserve(of_patients("/b", values="w", column="visit"), PATIENTS)
+    with pytest.raises(DpreproError, match="nothing bounds"):  # the values decide
+        reserve(of_patients("/b", values="w", column="id"), PATIENTS)
+    reserve(of_patients("/b", column="renamed"), PATIENTS)
+
+
+def test_units_of_a_corrected_file_are_the_same_if_they_are_of_the_same_column() -> None:
+    reserve(of_patients(), PATIENTS)
+    with pytest.raises(DpreproError, match="nothing bounds"):
+        reserve(of_patients(rows="2", values="w", column="visit"), PATIENTS)
+    total = reserve(of_patients(rows="2", values="w"), PATIENTS)
+    assert 1 < total.budget.epsilon < 2
+
+
+def test_other_neighbours_than_before_are_named_where_the_budget_does_not_suffice() -> None:
+    reserve(entry("/a", ("1",), limit=LIMIT_OF_PATIENTS), gaussian_ledger(1.0))
+    of_rows = entry("/a", ("1",), limit=LIMIT_OF_PATIENTS)
+    with pytest.raises(DpreproError) as caught:
+        reserve(of_rows, gaussian_ledger(1.0, adjacency=ZERO_OUT))
+    assert (
+        "would be spent (replace-one): earlier releases have add/remove-one neighbours and this "
+        "one zero-out, so all are counted under replace-one, which costs more" in str(caught.value)
+    )
+    assert "smaller --epsilon, or a method with add/remove-one neighbours" in str(caught.value)
+    with pytest.raises(DpreproError) as caught:
+        reserve(of_rows, gaussian_ledger(2.0))
+    assert "neighbours" not in str(caught.value)
+    for adjacency in (ADD_REMOVE, ZERO_OUT):  # then no method avoids it any more
+        reserve(
+            entry("/b", ("2",), limit=LIMIT_OF_PATIENTS), gaussian_ledger(0.1, adjacency=adjacency)
+        )
+    with pytest.raises(DpreproError) as caught:
+        reserve(entry("/b", ("2",), limit=LIMIT_OF_PATIENTS), gaussian_ledger(2.0))
+    assert "which costs more" in str(caught.value)
+    assert "or a method with" not in str(caught.value)
+
+
+def test_a_limit_may_be_reached_and_a_refusal_says_what_exceeds_it() -> None:
+    limit = BudgetLimit(epsilon=1, delta=1e-6)
+    with pytest.raises(DpreproError, match=r"and this release alone, epsilon 1\.5 would be spent"):
+        reserve(entry("/a", ("1",), limit=limit), gaussian_ledger(1.5))
+    reserve(entry("/a", ("1",), limit=limit), gaussian_ledger(1.0))
+    with pytest.raises(DpreproError, match="and with all earlier releases of these rows, epsilon"):
+        reserve(entry("/a", ("1",), limit=limit), gaussian_ledger(0.1))
+
+
+def test_a_cancelled_release_sets_no_limit_and_the_latest_of_a_card_comes_last() -> None:
+    wide = BudgetLimit(epsilon=9, delta=1e-6)
+    given = [
+        ("/a", LIMIT_OF_PATIENTS, "cancelled"),
+        ("/a", LIMIT_OF_PATIENTS, "released"),
+        ("/b", LIMIT_OF_PATIENTS, "released"),
+        ("/a", wide, "released"),
+    ]
+    for card, limit, status in given:
+        made = entry(card, ("1",), limit=limit)
+        reserve(made, gaussian_ledger(0.1))
+        settle(made.name, status)  # type: ignore[arg-type]
+    found = limits_of(read_book().entries)
+    assert [(e.card, e.limit) for e in found] == [("/b", LIMIT_OF_PATIENTS), ("/a", wide)]
+
+
+def test_a_limit_whose_delta_is_too_small_says_so() -> None:
+    with pytest.raises(DpreproError, match=r"at delta 0 nothing bounds .* holds at this delta"):
+        reserve(of_patients(limit=BudgetLimit(epsilon=2)), PATIENTS)
+
+
+def test_gaussian_releases_compose_exactly() -> None:
+    """mu of Gaussian DP adds up in squares: Dong, Roth, Su 2022, Corollary 3.3."""
+    total = total_of([gaussian_ledger(1.0), gaussian_ledger(0.5)], delta=1e-6)
+    wanted = epsilon_of(math.hypot(mu_of(1.0, 1e-6), mu_of(0.5, 1e-6)), 1e-6)
+    assert total.budget.epsilon == pytest.approx(wanted, rel=1e-3)
+    assert wanted <= total.budget.epsilon + 1e-9
+    assert total.by_accountant
+    assert total.adjacency is ADD_REMOVE
+
+
+def test_one_release_spends_what_its_ledger_says() -> None:
+    ledger = gaussian_ledger(2.0)
+    assert total_of([ledger]).budget == pytest.approx((ledger.spent_epsilon(), 1e-6), rel=1e-6)
+
+
+def test_at_the_sum_of_the_deltas_it_is_never_more_than_basic_composition() -> None:
+    ledgers = [gaussian_ledger(e) for e in (0.1, 0.5, 1.0)]
+    total = total_of(ledgers)
+    assert total.budget.delta == pytest.approx(3e-6)
+    assert total.budget.epsilon <= sum(ledger.spent_epsilon() for ledger in ledgers)
+
+
+def test_two_relations_are_counted_under_replace_one() -> None:
+    ledgers = [gaussian_ledger(1.0), gaussian_ledger(1.0, adjacency=ZERO_OUT)]
+    total = total_of(ledgers, delta=1e-6)
+    assert total.adjacency is REPLACE_ONE
+    assert total.budget.epsilon > total_of([ledgers[0]] * 2, delta=1e-6).budget.epsilon
+
+
+def test_no_delta_leaves_gaussian_noise_without_a_bound() -> None:
+    assert total_of([gaussian_ledger()], delta=0.0).budget.epsilon == math.inf
+
+
+def test_units_add_up_among_themselves_and_for_rows() -> None:
+    patients = [gaussian_ledger(1.0, unit="patient", rows=5)] * 2
+    as_rows = [gaussian_ledger(1.0)] * 2
+    of_patients = total_of(patients, "patient", 1e-6).budget.epsilon
+    assert of_patients == pytest.approx(total_of(as_rows, delta=1e-6).budget.epsilon, rel=1e-3)
+    of_row = total_of(patients, "row", 1e-6).budget.epsilon
+    assert of_row < of_patients / 2
+    alone = [ledger.spent_epsilon_of_row() for ledger in patients]
+    assert alone[0] < of_row <= sum(alone) + 1e-6
+    assert total_of(patients[:1], "row").budget.epsilon == pytest.approx(alone[0], rel=1e-6)
+
+
+def test_releases_for_rows_say_nothing_of_patients() -> None:
+    ledgers = [gaussian_ledger(), gaussian_ledger(unit="patient", rows=5)]
+    assert total_of(ledgers, "patient").budget.epsilon == math.inf
+    assert math.isfinite(total_of(ledgers, "row").budget.epsilon)
+
+
+def test_releases_for_other_units_of_the_same_name_say_nothing_of_these() -> None:
+    ledgers = [gaussian_ledger(unit="patient", rows=5)] * 2
+    assert total_of(ledgers, "patient", same_units=False).budget.epsilon == math.inf
+    assert total_of(ledgers, "row", same_units=False) == total_of(ledgers, "row")

@@ -104,7 +104,7 @@ def test_alike_rows_that_are_said_to_be_others_are_recorded_as_such(released: Pa
     page = (card.parent / "out" / "statement.md").read_text()
     assert "the publisher says that they are of other people" in " ".join(page.split())
     listed = " ".join(dprepro("budget").split())
-    assert "of other people, as its owner says" in listed
+    assert "other people, as the owner of the data says" in listed
     again = release(card, "-o", str(card.parent / "again"))  # of the same rows it was said
     assert "1 release(s) of these rows" in again
     assert len(read_book().accounts()) == 2

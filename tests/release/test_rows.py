@@ -1,22 +1,31 @@
+"""The rows that a release fits are those that Python's `csv` finds in the file of its card."""
+
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from dprepro.data.card import load_card
+from dprepro.data.card import Card, load_card
 from dprepro.release.rows import (
     checked_rows,
+    compared_facts,
     files_of,
     identity_of,
     known_rows,
     of_rows,
     of_units,
     place_of,
+    refuse_exact_facts,
 )
 from dprepro.runtime.errors import DpreproError
+from tests.data.written import Written, column, written
 from tests.private_table import Row, rows_of, write_table
 
 SECRET = "-77.125"
@@ -134,3 +143,62 @@ def test_tokens_disclose_nothing(tmp_path: Path) -> None:
     path = card_with(tmp_path)
     digest = hashlib.sha256(path.with_name("patients.csv").read_bytes()).hexdigest()
     assert not any(token in digest for token in identity(path))
+
+
+DIGEST = "a" * 64
+
+
+def card(folder: Path, text: str) -> Card:
+    table = write_table(folder, "binary", rows_of("binary", 20), text)
+    return load_card(table.with_name("patients.yaml"))
+
+
+def test_what_was_compared_is_said(tmp_path: Path) -> None:
+    assert compared_facts(card(tmp_path, "")) == []
+    assert compared_facts(card(tmp_path, "expect: {rows: 20, columns: 3}\n")) == [
+        "the number of rows in the file, which the card states and which was compared",
+        "the number of features, which the card states and which was compared",
+    ]
+
+
+@pytest.mark.parametrize(
+    "fact", ["positives: 5", "positive_share: [0.1, 0.4]", f"values_sha256: {DIGEST}"]
+)
+def test_of_private_rows_only_the_size_of_the_table_may_be_compared(
+    tmp_path: Path, fact: str
+) -> None:
+    refuse_exact_facts(card(tmp_path, "expect: {rows: 20, columns: 3}\n"))
+    name = fact.partition(":")[0]
+    with pytest.raises(DpreproError, match=f"`expect: {name}` of private rows.*Take it out"):
+        refuse_exact_facts(card(tmp_path, f"private: true\nexpect: {{{fact}}}\n"))
+    public = f"expect: {{values_sha256: {DIGEST}, positives: 5, positive_share: [0.1, 0.4]}}\n"
+    refuse_exact_facts(card(tmp_path, public))
+
+
+def test_a_checksum_of_the_file_is_one_of_its_values(tmp_path: Path) -> None:
+    found = card(tmp_path, "private: true\n")
+    source = found.sources[0].model_copy(update={"sha256": DIGEST})
+    found = found.model_copy(update={"sources": [source]})
+    assert any("checksum of a file" in text for text in compared_facts(found))
+    with pytest.raises(DpreproError, match="states `sha256` of private rows"):
+        refuse_exact_facts(found)
+
+
+def test_repeated_rows_are_not_dropped_in_a_release(tmp_path: Path) -> None:
+    found = card(tmp_path, f"expect: {{values_sha256: {DIGEST}}}\ndistinct: {{}}\n")
+    with pytest.raises(DpreproError, match="has `distinct`: a row would decide"):
+        refuse_exact_facts(found)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(table=written(), with_unit=st.booleans())
+def test_a_release_gets_the_rows_of_the_file(table: Written, with_unit: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        card = table.card(table.write(Path(folder)), with_unit)
+        path = Path(folder, "t.yaml")
+        fields = card.model_dump(mode="json", exclude_defaults=True, exclude={"sources"})
+        path.write_text(yaml.safe_dump(fields, sort_keys=False), encoding="utf-8")
+        data = checked_rows(str(path), load_card(path), None, clips=True)
+    number, city = (data.X[table.name(key)] for key in ("number", "city"))
+    assert list(zip(column(number), column(city), data.y.tolist(), strict=True)) == table.rows
+    assert (data.units is not None) == with_unit

@@ -1,8 +1,16 @@
-"""Whatever lies at a path, one clear line comes of it, and nothing waits."""
+"""Whatever lies at a path, one clear line comes of it, and nothing waits.
+
+A file is there complete, or as it was before.
+"""
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import multiprocessing
 import os
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,8 +21,20 @@ from dprepro.experiment.journal import read_journal
 from dprepro.release.codebook import read_codebook
 from dprepro.release.folder import read_text as read_release
 from dprepro.results.audits import read_audits
+from dprepro.runtime import files
 from dprepro.runtime.errors import DpreproError
-from dprepro.runtime.files import NoFileError, is_file, read_bytes, read_text
+from dprepro.runtime.files import (
+    NoFileError,
+    appearing_complete,
+    builtin,
+    discard,
+    is_file,
+    owner_only,
+    read_bytes,
+    read_text,
+    refusal,
+    require_writable,
+)
 from dprepro.runtime.yaml_files import read_yaml
 
 READERS = [read_yaml, load_model, read_journal, read_codebook, read_release]
@@ -88,3 +108,231 @@ def test_texts_have_no_mark_and_one_kind_of_line_end(tmp_path):
         read_text(path, 100)
     with pytest.raises(NoFileError):
         read_text(tmp_path / "other", 100)
+
+
+def test_a_file_appears_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "file"
+    with appearing_complete(path) as unfinished:
+        unfinished.write_text("a")
+        assert not path.exists()
+    assert path.read_text() == "a"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for mode in (0o600, 0o640, 0o644):
+        path.touch()
+        path.chmod(mode)
+        with appearing_complete(path) as unfinished:
+            assert unfinished.stat().st_mode & 0o777 == mode  # before its first byte
+            unfinished.write_text("a")
+        assert path.stat().st_mode & 0o777 == mode
+
+
+@pytest.mark.parametrize(("is_private", "mode"), [(True, 0o600), (False, 0o644)])
+def test_only_the_owner_reads_what_is_made_of_private_rows(
+    tmp_path: Path, is_private: bool, mode: int
+) -> None:
+    umask = os.umask(0o022)
+    try:
+        with owner_only(is_private):
+            (tmp_path / "new").write_text("a")
+            with appearing_complete(tmp_path / "complete") as unfinished:
+                unfinished.write_text("a")
+        with pytest.raises(OSError, match="full"), owner_only(is_private):
+            raise OSError("full")
+        (tmp_path / "later").touch()
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    finally:
+        os.umask(umask)
+    assert modes == {"new": mode, "complete": mode, "later": 0o644}
+
+
+@pytest.mark.parametrize(
+    ("number", "what", "advice"),
+    [
+        (errno.ENOSPC, "there is no room left on the disk", "make room there"),
+        (errno.EDQUOT, "there is no room left on the disk", "make room there"),
+        (errno.EFBIG, "File too large", "make room there"),
+        (errno.EACCES, "Permission denied", "correct that"),
+        (errno.EROFS, "Read-only file system", "correct that"),
+        (errno.EEXIST, "a file has the name of a folder", "move that file away"),
+        (errno.ENOTDIR, "a file has the name of a folder", "move that file away"),
+    ],
+)
+def test_room_is_asked_for_only_if_it_is_lacking(number: int, what: str, advice: str) -> None:
+    assert refusal(OSError(number, os.strerror(number))) == (what, advice)
+
+
+def fail(path: Path, error: BaseException) -> None:
+    with appearing_complete(path) as unfinished:
+        unfinished.write_text("half")
+        raise error
+
+
+def test_a_file_is_deleted_without_a_path_object(tmp_path: Path) -> None:
+    """To make one takes memory, which may have run out; `tools.campaign.memory` tries that."""
+    path = tmp_path / "file"
+    path.touch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "unlink", None)
+        discard(os.fsencode(path))
+        discard(os.fsencode(path))  # gone already
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_killed_process_left_of_a_file_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "a[b]"
+    others = [tmp_path / ".a[b].notes.part", tmp_path / ".b.01234567.part"]
+    for left in (tmp_path / ".a[b].01234567.part", *others):
+        left.write_text("half")
+    with appearing_complete(path) as unfinished:
+        unfinished.write_text("a")
+    assert set(tmp_path.iterdir()) == {path, *others}
+
+
+def test_a_file_that_another_process_is_writing_stays(tmp_path: Path) -> None:
+    path, of_other = tmp_path / "file", tmp_path / ".file.89abcdef.part"
+    with of_other.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with appearing_complete(path) as unfinished:
+            unfinished.write_text("a")
+        assert of_other.exists()
+
+
+def write_often(path: Path, seconds: float) -> int:
+    """Write a file again and again; return how often."""
+    ended, number = time.monotonic() + seconds, 0
+    while time.monotonic() < ended:
+        with appearing_complete(path) as unfinished:
+            unfinished.write_text("a")
+        number += 1
+    return number
+
+
+def test_processes_that_write_one_file_do_not_take_each_others_for_left(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(3, multiprocessing.get_context("spawn")) as pool:
+        written = list(pool.map(write_often, [tmp_path / "file"] * 3, [1.0] * 3))
+    assert min(written) > 0
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_threads_that_write_one_file_do_not_either(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(3) as pool:
+        written = list(pool.map(write_often, [tmp_path / "file"] * 3, [0.5] * 3))
+    assert min(written) > 0
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("other", [None, "theirs"])
+def test_a_file_that_was_taken_for_left_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str | None
+) -> None:
+    path, taken, real = tmp_path / "file", [], files.lock_open_file
+
+    def lock(number: int, wait: bool = False) -> bool:
+        if not taken:
+            (name,) = tmp_path.iterdir()
+            name.unlink()
+            taken.append(name)
+            if other is not None:
+                name.write_text(other)
+        return real(number, wait)
+
+    monkeypatch.setattr(files, "lock_open_file", lock)
+    with appearing_complete(path) as unfinished:
+        assert unfinished.exists()
+        with unfinished.open() as file, pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        unfinished.write_text("a")
+    assert path.read_text() == "a"
+
+
+def test_a_file_that_cannot_be_locked_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(number: int, wait: bool = False) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files, "lock_open_file", interrupted)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(KeyboardInterrupt):
+        fail(tmp_path / "file", AssertionError())
+    assert not list(tmp_path.iterdir())
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_an_unfinished_file_is_locked(tmp_path: Path) -> None:
+    with appearing_complete(tmp_path / "file") as unfinished:
+        unfinished.write_text("a")
+        with unfinished.open() as file, pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@pytest.mark.parametrize("error", [ValueError(), KeyboardInterrupt()])
+def test_what_failed_leaves_the_file_of_before(tmp_path: Path, error: BaseException) -> None:
+    path = tmp_path / "file"
+    path.write_text("before")
+    with pytest.raises(type(error)):
+        fail(path, error)
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_the_disk_refuses_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DpreproError, match=r"cannot write .*no room"):
+        fail(tmp_path / "file", OSError(28, "no room"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, synced = tmp_path / "new" / "file", []
+    real = os.fsync
+
+    def fsync(number: int) -> None:
+        place = Path(f"/proc/self/fd/{number}").readlink()
+        synced.append((place.name, path.exists()))
+        real(number)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with appearing_complete(path) as unfinished:
+        unfinished.write_text("a")
+    assert synced == [
+        (tmp_path.name, False), (unfinished.name, False), ("new", True),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["folder", "file/model.json", "n" * 250, "closed/model.json"])
+def test_a_place_where_no_file_can_be_written_is_refused(tmp_path: Path, place: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "closed").symlink_to("/proc/self")  # where nobody can make a file
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(DpreproError, match="cannot write"):
+        require_writable(tmp_path / place)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_place_that_can_be_written_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "model.json"
+    require_writable(path)
+    assert list(path.parent.iterdir()) == []
+    path.write_text("kept")
+    require_writable(path)
+    assert path.read_text() == "kept"
+
+
+def test_the_checkout_holds_the_cards() -> None:
+    assert (builtin("datasets") / "adult.yaml").is_file()
+
+
+def test_a_folder_inside_the_package_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_PACKAGE", tmp_path / "dprepro")
+    assert builtin("configs") == tmp_path / "configs"
+    (tmp_path / "dprepro" / "_configs").mkdir(parents=True)
+    assert builtin("configs") == tmp_path / "dprepro" / "_configs"

@@ -1,3 +1,7 @@
+"""Options that several commands share, and what is said of private rows."""
+
+from __future__ import annotations
+
 import csv
 import io
 from dataclasses import replace
@@ -6,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.cli.options import method_titles, read, read_held_out
+from dprepro.cli.options import method_titles, read, read_held_out, warn
 from dprepro.experiment.config import load_config
 from dprepro.experiment.plan import plan
 from dprepro.experiment.record import Record
@@ -18,6 +22,54 @@ from dprepro.report.layout import build_tables
 from dprepro.runtime import files
 from dprepro.runtime.errors import DpreproError
 from tests.report.journals import records, spread, write
+
+SEVERAL = "Give the option for each level: --epsilon 1 --epsilon 4"
+ONE = "This command takes one level at a time: --epsilon 1"
+
+
+def said(command: str) -> str:
+    outcome = CliRunner().invoke(app, command.split())
+    assert outcome.exit_code == 2
+    return " ".join(outcome.output.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("command", ["run a", "compare a b", "ledger a", "tune a", "plot shapes a"])
+def test_commands_that_take_several_levels_say_how(command: str) -> None:
+    assert SEVERAL in said(f"{command} --epsilon 1,4")
+
+
+@pytest.mark.parametrize("command", ["fit a", "votes a", "release a", "plot margins a"])
+def test_commands_that_take_one_level_say_so(command: str) -> None:
+    assert ONE in said(f"{command} --epsilon 1;4")
+
+
+def test_what_is_no_number_is_named_with_what_is_allowed() -> None:
+    assert "'one' is not a number. Allowed are numbers above 0" in said("run a --epsilon one")
+    assert "'0,5' is not a number. A fraction has a point: 0.5." in said("fit a --epsilon 0,5")
+
+
+@pytest.mark.parametrize("command", ["fit", "ledger", "plot shapes", "run"])
+def test_a_level_of_a_method_without_privacy_is_refused(command: str) -> None:
+    output = " --output model.json" if command == "fit" else ""
+    outcome = CliRunner().invoke(
+        app, f"{command} quickstart --method ebm --epsilon 1{output}".split()
+    )
+    assert "ebm has no privacy budget, so --epsilon 1 cannot be kept" in str(outcome.exception)
+
+
+def test_a_method_without_privacy_has_no_ledger() -> None:
+    outcome = CliRunner().invoke(app, ["ledger", "quickstart", "--method", "ebm"])
+    assert "nothing is spent without a privacy budget" in str(outcome.exception)
+
+
+@pytest.mark.parametrize("is_private", [True, False])
+def test_only_private_rows_are_warned_of_and_not_among_the_results(
+    is_private: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warn(is_private, "the picture shows held-out rows")
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert ("PRIVATE DATA: the picture shows held-out rows" in said.err) == is_private
 
 
 def test_builtin_configs_say_how_many_splits_and_which_document(tmp_path):
