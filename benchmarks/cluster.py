@@ -22,7 +22,7 @@ from distributed import Client, LocalCluster
 import dprepro
 from dprepro import DPEBMClassifier, DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.data.domain import Domain, NumericFeature
-from dprepro.rows.cluster import ClusterHolder
+from dprepro.rows.cluster import ClusterBackend
 
 FEATURES = 20
 FEW_ROWS, MANY_ROWS = 1_000, 1_000_000
@@ -49,20 +49,20 @@ def model(name: str) -> Any:
 def rounds() -> Iterator[list[tuple[str, float]]]:
     """Collect the class of each question to the workers, and how long its round took in s."""
     found: list[tuple[str, float]] = []
-    answer = ClusterHolder.answer
+    answer = ClusterBackend.answer
 
-    def timed(holder: ClusterHolder, question: Any) -> Any:
+    def timed(holder: ClusterBackend, question: Any) -> Any:
         start = time.perf_counter()
         try:
             return answer(holder, question)
         finally:
             found.append((type(question).__name__, time.perf_counter() - start))
 
-    ClusterHolder.answer = timed  # type: ignore[method-assign]
+    ClusterBackend.answer = timed  # type: ignore[method-assign]
     try:
         yield found
     finally:
-        ClusterHolder.answer = answer  # type: ignore[method-assign]
+        ClusterBackend.answer = answer  # type: ignore[method-assign]
 
 
 def loopback_bytes() -> int:
@@ -97,14 +97,14 @@ def show_rows(name: str) -> None:
     """Show what a worker of one thread takes for a row: to sort it, and in a round."""
     rows = table(MANY_ROWS)
     sorting: list[float] = []
-    begin: Callable[..., None] = ClusterHolder.__init__
+    begin: Callable[..., None] = ClusterBackend.__init__
 
     def timed(*given: Any) -> None:
         start = time.perf_counter()
         begin(*given)
         sorting.append(time.perf_counter() - start)
 
-    ClusterHolder.__init__ = timed  # type: ignore[method-assign]
+    ClusterBackend.__init__ = timed  # type: ignore[method-assign]
     with (
         LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
@@ -113,7 +113,7 @@ def show_rows(name: str) -> None:
         model(name).fit(X, "y")  # the worker loads the kernels
         with rounds() as found:
             model(name).fit(X, "y")
-    ClusterHolder.__init__ = begin  # type: ignore[method-assign]
+    ClusterBackend.__init__ = begin  # type: ignore[method-assign]
     kinds = dict.fromkeys(kind for kind, _ in found)
     each = {k: statistics.median(seconds for kind, seconds in found if kind == k) for k in kinds}
     passes = ", ".join(f"{kind} {1e9 * t / MANY_ROWS:.2f}" for kind, t in each.items())

@@ -26,7 +26,7 @@ from dprepro.data.domain import CategoricalFeature, Domain, Feature, NumericFeat
 from dprepro.data.encode import ENCODINGS
 from dprepro.methods import registry
 from dprepro.methods.entry import Setting
-from dprepro.privacy.ledger import watching_noise
+from dprepro.privacy.ledger import tracking_noise
 from dprepro.report.model_page import model_page
 from dprepro.runtime.errors import DpreproError
 
@@ -122,7 +122,7 @@ def tried(seed: int, method: str, large: bool = False) -> str:
         return f"no rows: {error}"
     largest: list[AdditiveModel] = []
     model = None
-    with watching_noise() as may_have_drawn, warnings.catch_warnings(), rehearsing(largest.append):
+    with tracking_noise() as may_have_drawn, warnings.catch_warnings(), rehearsing(largest.append):
         warnings.simplefilter("ignore")
         try:
             model = found.build(Setting(task, epsilon, 1e-5, domain, None), **params)

@@ -38,7 +38,15 @@ from dprepro.audit.result import (
     reasons,
     rounded,
 )
-from dprepro.audit.trials import Advance, KeptRuns, Schedule, TrialRunner, Trials, batches, schedule
+from dprepro.audit.trials import (
+    Advance,
+    Checkpoint,
+    Schedule,
+    TrialRunner,
+    Trials,
+    batches,
+    schedule,
+)
 from dprepro.estimators.contract import ledger_of
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.guarantee_status import UNVERIFIED
@@ -84,7 +92,7 @@ def audit(
     Ends early once the stated epsilon is refuted; see `schedule` for the looks.
 
     Raises UnverifiedError if the method keeps no ledger. Raises DpreproError as `schedule`,
-    `TrialRunner` and `KeptRuns`.
+    `TrialRunner` and `Checkpoint`.
 
     Parameters
     ----------
@@ -93,8 +101,8 @@ def audit(
     jobs, seed, advance
         See `TrialRunner`.
     keep_in
-        A file for finished runs, see `KeptRuns`: the same call continues after a kill. It stays, so
-        that the same call later takes all runs from there, and so does a case that shares them.
+        A file for finished runs, see `Checkpoint`: the same call continues after a kill. It stays,
+        so that the same call later takes all runs from there, and so does a case that shares them.
     """
     started = time.perf_counter()
     plan = schedule(trials, learns=case.rule is None)
@@ -108,7 +116,7 @@ def audit(
     ledger = case.audited_part(whole)
     kept = None
     if keep_in is not None:
-        kept = KeptRuns(keep_in, _facts(case, whole, trials, seed) | code_of(case))
+        kept = Checkpoint(keep_in, _facts(case, whole, trials, seed) | code_of(case))
     with TrialRunner(case, jobs=jobs, seed=seed, kept=kept, advance=advance) as runner:
         training = None
         rule = case.rule

@@ -128,7 +128,7 @@ def _timed(case: Case, present: bool, seed: int) -> float:
 # --- on disk --------------------------------------------------------------------------------------
 
 
-class KeptRuns:
+class Checkpoint:
     """A file of finished batches, one JSON line each; the first line says of which audit.
 
     A line that a kill cut off is dropped, and its batch run again.
@@ -270,7 +270,7 @@ class TrialRunner:
         *,
         jobs: int = 1,
         seed: int | None = None,
-        kept: KeptRuns | None = None,
+        kept: Checkpoint | None = None,
         advance: Advance | None = None,
     ) -> None:
         self._case, self._seed, self._jobs = case, seed, jobs

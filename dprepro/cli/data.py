@@ -165,13 +165,13 @@ def check(
 def _check_rows(card: Path, found: Card, data_dir: Path | None) -> None:
     """Refuse rows that the card rules out, with all that is wrong at once."""
     from dprepro.cli import options
-    from dprepro.data.dataset import in_words, load, outside_bounds, undeclared
+    from dprepro.data.dataset import load, names_in_words, outside_bounds, undeclared_missing
 
     what = "what is said of the rows depends on them"
     options.warn(found.is_private(data_dir), what)
     dataset = load(card, data_dir, with_test=True)
-    names = undeclared(dataset)
-    problems = [*([in_words(names)] if names else []), *outside_bounds(dataset, found)]
+    names = undeclared_missing(dataset)
+    problems = [*([names_in_words(names)] if names else []), *outside_bounds(dataset, found)]
     if problems:
         raise DpreproError("\n  ".join([f"{card}: the rows do not keep to the card:", *problems]))
 
@@ -244,7 +244,7 @@ def describe(
 def _render(description: Description) -> None:
     from rich.text import Text
 
-    from dprepro.data.dataset import in_words
+    from dprepro.data.dataset import names_in_words
     from dprepro.runtime.terminal import StackedColumn, console, stacked_table, wrapped
     from dprepro.runtime.text import visible
 
@@ -265,7 +265,7 @@ def _render(description: Description) -> None:
         said = "outside: the share of the rows whose value lies outside the public bounds"
         say("\n".join(wrapped(said, console().width)))
     if description.undeclared:
-        say("\n".join(wrapped(in_words(description.undeclared), console().width)))
+        say("\n".join(wrapped(names_in_words(description.undeclared), console().width)))
 
 
 def _alike(columns: list[Column]) -> Iterator[tuple[Column, Column]]:

@@ -163,10 +163,10 @@ def fit(
 
 def _promise(model: AdditiveModel, task: Task) -> str:
     from dprepro.estimators.contract import ledger_of
-    from dprepro.privacy.guarantee_status import UNVERIFIED, Standing, standing_of
+    from dprepro.privacy.guarantee_status import UNVERIFIED, GuaranteeStatus, status_of
 
     ledger = ledger_of(model)
-    if standing_of(task.epsilon, ledger) is Standing.UNVERIFIED:
+    if status_of(task.epsilon, ledger) is GuaranteeStatus.UNVERIFIED:
         return f"{task.method}: {UNVERIFIED}"
     if ledger is None:
         advice = ": the file is not private, keep it to yourself" if task.is_private else ""

@@ -205,7 +205,7 @@ def run_one(
         note = f"{config.name}: it has {config.splits} splits, so --splits {options.splits} is all"
         console.print(note, soft_wrap=True)
     if dry_run:
-        console.print(display.outlook_table(config, look_ahead(config, options)))
+        console.print(display.pending_table(config, look_ahead(config, options)))
         return 0
     try:
         summary = run_config(config, options, display.display_for(config, console))

@@ -24,9 +24,9 @@ import pyarrow.compute as pc
 
 from dprepro.data.domain import (
     CategoricalFeature,
-    as_number,
     code_of_boolean,
     codes_of_numbers,
+    date_as_number,
     in_years,
 )
 from dprepro.runtime.errors import NUMBERS_LOOK, DpreproError
@@ -419,7 +419,7 @@ def _date(value: Any, marks: Marks, date_format: str) -> float:
         return in_years(datetime(value.year, value.month, value.day))
     if marks.have_value(value):
         return math.nan
-    return as_number(text_of(value), date_format)
+    return date_as_number(text_of(value), date_format)
 
 
 class Categories:

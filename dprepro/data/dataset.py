@@ -254,7 +254,7 @@ def _show(value: int | str | None) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def undeclared(dataset: Dataset) -> list[str]:
+def undeclared_missing(dataset: Dataset) -> list[str]:
     """Return the features with missing values that the card does not allow; none without a domain.
 
     This reads the rows: say it to their holder only.
@@ -263,7 +263,7 @@ def undeclared(dataset: Dataset) -> list[str]:
     return [f.name for f in features if not f.missing and dataset.X[f.name].isna().any()]
 
 
-def in_words(names: list[str]) -> str:
+def names_in_words(names: list[str]) -> str:
     """Say which features lack values that the card promises, and what to do."""
     return (
         f"values are missing in {', '.join(names)}, and the card does not allow it: add "
@@ -306,14 +306,14 @@ def _outside(what: str, bounds: tuple[float, float]) -> str:
     )
 
 
-def refuse_undeclared(dataset: Dataset) -> None:
+def refuse_undeclared_missing(dataset: Dataset) -> None:
     """Refuse rows with missing values that the card does not allow.
 
     Raises DpreproError; the message names the features, and quotes and counts no rows.
     """
-    names = undeclared(dataset)
+    names = undeclared_missing(dataset)
     if names:
-        raise DpreproError(f"{dataset.name}: {in_words(names)}")
+        raise DpreproError(f"{dataset.name}: {names_in_words(names)}")
 
 
 # --- loading --------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pandas as pd
 from dprepro.data import says_private
 from dprepro.data.card import Card
 from dprepro.data.card_parts import FeatureDomain, Source
-from dprepro.data.dataset import Dataset, undeclared, values_digest
+from dprepro.data.dataset import Dataset, undeclared_missing, values_digest
 from dprepro.data.domain import CategoricalFeature, Feature
 from dprepro.runtime.errors import DpreproError
 
@@ -110,7 +110,7 @@ def describe(dataset: Dataset, card: Card, fingerprint: str) -> Description:
         units=None if dataset.units is None else len(set(dataset.units)),
         rows=len(dataset.X),
         columns=columns,
-        undeclared=undeclared(dataset),
+        undeclared=undeclared_missing(dataset),
         positives=int((dataset.y == 1).sum()) if card.task == "binary" else None,
         source=dataset.source,
         private=private,

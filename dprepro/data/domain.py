@@ -319,7 +319,7 @@ def refuse_unseen(feature: CategoricalFeature, unseen: np.ndarray) -> None:
         )
 
 
-def draw_features(domain: Domain, rows: int, generator: np.random.Generator) -> pd.DataFrame:
+def sample_features(domain: Domain, rows: int, generator: np.random.Generator) -> pd.DataFrame:
     """Draw rows uniformly from a domain; all categories occur if there are enough rows."""
     import pandas as pd
 
@@ -349,7 +349,7 @@ def is_date_format(text: str) -> bool:
     return True
 
 
-def as_number(text: str, date_format: str) -> float:
+def date_as_number(text: str, date_format: str) -> float:
     """Return a date as years, such as 2014.5 for the middle of 2014, or a time of day as hours.
 
     Times within a year count by the seconds of that year; a time zone is not looked at.

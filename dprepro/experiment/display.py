@@ -17,7 +17,7 @@ from rich.text import Text
 
 from dprepro.experiment.config import ExperimentConfig
 from dprepro.experiment.plan import asked_metrics
-from dprepro.experiment.plan_record import Outlook
+from dprepro.experiment.plan_record import Pending
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.run import CellKey, Observer, Summary, Tally
 from dprepro.privacy.budget import PrivacyBudget, whose_epsilon
@@ -29,7 +29,7 @@ from dprepro.runtime.text import visible
 _ENOUGH = 0.25
 
 
-class Pace:
+class Eta:
     """Tasks a second, and the time left, from the tasks that have finished.
 
     The first task of each worker waits for the worker to start, to read its rows and to load
@@ -143,11 +143,11 @@ class LiveDisplay:
         whole = self._tally.joined(self._others)
         return Group(cells_table(self._config, whole, spread=False), self._progress)
 
-    def begin(self, outlook: Outlook, jobs: int) -> None:
+    def begin(self, outlook: Pending, jobs: int) -> None:
         """Draw the table as earlier runs left it."""
         self._tally.extend(outlook.done)
         self._others = outlook.others
-        self._pace = Pace(outlook.todo, outlook.done, jobs)
+        self._pace = Eta(outlook.todo, outlook.done, jobs)
         if outlook.todo:
             self._bar = self._progress.add_task(
                 self._config.name, total=len(outlook.todo), failed="", pace="", left=_UNKNOWN
@@ -188,11 +188,11 @@ class PlainDisplay:
         self._tally = Tally(config.metric)
         self._ran = 0
 
-    def begin(self, outlook: Outlook, jobs: int) -> None:
+    def begin(self, outlook: Pending, jobs: int) -> None:
         """Say what lies ahead."""
         self._tally.extend(outlook.done)
         self._total = len(outlook.todo)
-        self._pace = Pace(outlook.todo, outlook.done, jobs)
+        self._pace = Eta(outlook.todo, outlook.done, jobs)
         self._start = self._last = time.monotonic()
         before = sum(record.status != "skipped" for record in outlook.done)
         skipped = sum(1 for entry in outlook.planned if entry.skip)
@@ -266,7 +266,7 @@ def cells_table(config: ExperimentConfig, tally: Tally, spread: bool = True) -> 
     return Group(Stacked(title, columns, looks=looks), *dim)
 
 
-def outlook_table(config: ExperimentConfig, outlook: Outlook) -> Group:
+def pending_table(config: ExperimentConfig, outlook: Pending) -> Group:
     """Return the plan, counted by method; below it, how many records are of other settings."""
     notes = []
     if outlook.stale:
@@ -308,7 +308,7 @@ def _counts_table(
     return Stacked(title, columns, ends={last}, looks={"title_style": "bold", **_LOOKS})
 
 
-def _again(config: ExperimentConfig, outlook: Outlook) -> str:
+def _again(config: ExperimentConfig, outlook: Pending) -> str:
     return (
         f"{outlook.again} of the tasks to run have finished before, but their records lack a "
         f"metric that the config asks for ({', '.join(asked_metrics(config))})"

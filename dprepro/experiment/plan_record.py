@@ -161,7 +161,7 @@ def state_plan(config: ExperimentConfig, tasks: Iterable[Task]) -> StatedPlan:
 
 
 @dataclass(frozen=True)
-class Outlook:
+class Pending:
     """What a run has before it.
 
     Attributes
@@ -191,13 +191,13 @@ class Outlook:
     again: int = 0
 
 
-def outlook_of(
+def pending_of(
     planned: Sequence[PlannedTask],
     asked: Sequence[PlannedTask],
     known: dict[str, Record],
     retry_failed: bool,
     metrics: Sequence[str],
-) -> Outlook:
+) -> Pending:
     """Return what is left of a plan where these records, by key, are `known`.
 
     Parameters
@@ -232,4 +232,4 @@ def outlook_of(
     rest = of_plan - {entry.task.key for entry in asked}
     others = tuple(record for key, record in known.items() if key in rest)
     stale = len(known.keys() - of_plan)
-    return Outlook(tuple(asked), tuple(done), tuple(todo), tuple(skips), stale, others, again)
+    return Pending(tuple(asked), tuple(done), tuple(todo), tuple(skips), stale, others, again)

@@ -44,7 +44,7 @@ from dprepro.experiment.plan import (
     narrow,
     plan,
 )
-from dprepro.experiment.plan_record import Outlook, outlook_of, state_plan
+from dprepro.experiment.plan_record import Pending, pending_of, state_plan
 from dprepro.experiment.record import Record, Task
 from dprepro.runtime.append_only_file import JournalWarning
 from dprepro.runtime.errors import DpreproError
@@ -292,7 +292,7 @@ class Options:
 class Observer(Protocol):
     """Told how a run goes on; draws the progress bar."""
 
-    def begin(self, outlook: Outlook, jobs: int) -> None:
+    def begin(self, outlook: Pending, jobs: int) -> None:
         """The plan stands; workers are about to start."""
 
     def advance(self, record: Record) -> None:
@@ -308,7 +308,7 @@ class _Told:
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
 
-    def begin(self, outlook: Outlook, jobs: int) -> None:
+    def begin(self, outlook: Pending, jobs: int) -> None:
         with contextlib.suppress(*_UNSHOWN):
             self._observer.begin(outlook, jobs)
 
@@ -326,14 +326,14 @@ def journal_path(config: ExperimentConfig, results: Path) -> Path:
     return results / f"{config.name}.jsonl"
 
 
-def look_ahead(config: ExperimentConfig, options: Options) -> Outlook:
+def look_ahead(config: ExperimentConfig, options: Options) -> Pending:
     """Return what `run` would do, without doing or writing anything."""
     path, plans = journal_path(config, options.results), _plans(config, options)
     lies = as_it_lies(path)
     known = {} if options.fresh or not lies.exists() else _known(lies)
     metrics = asked_metrics(config)
     known |= _by_key(_taken_over(path, plans[1], known, options.fresh, metrics))
-    return outlook_of(*plans, known, options.retry_failed, metrics)
+    return pending_of(*plans, known, options.retry_failed, metrics)
 
 
 def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summary:
@@ -365,7 +365,7 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
         before = read_journal(lies)
         known, metrics = _by_key(before.records), asked_metrics(config)
         taken = _taken_over(journal.path, plans[1], known, options.fresh, metrics)
-        outlook = outlook_of(*plans, known | _by_key(taken), options.retry_failed, metrics)
+        outlook = pending_of(*plans, known | _by_key(taken), options.retry_failed, metrics)
         if outlook.todo and is_tried:
             check_parameters(config)  # a user's method may have changed
         if outlook.todo or outlook.skips:
@@ -475,7 +475,7 @@ def _workers(
 def _start(
     config: ExperimentConfig, options: Options, data: DataRef, todo: Sequence[Task]
 ) -> Executor:
-    from dprepro.data.dataset import load, refuse_undeclared
+    from dprepro.data.dataset import load, refuse_undeclared_missing
     from dprepro.experiment.worker import compile_kernels, warm_up
 
     methods = sorted({task.method for task in todo})
@@ -491,7 +491,7 @@ def _start(
     # import libraries at the same time can find one of them half loaded.
     dataset = load(data.card, data.data_dir, with_test=data.with_test)
     if config.domain == "public":
-        refuse_undeclared(dataset)  # here, and not once a task
+        refuse_undeclared_missing(dataset)  # here, and not once a task
     compile_kernels(methods, dataset.task)
     processors = options.jobs or cpu_count()
     jobs = max(1, min(processors, len(todo)))

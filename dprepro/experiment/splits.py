@@ -157,7 +157,7 @@ class SplitKey:
         )  # fmt: skip
 
 
-def parts_of(
+def train_test_rows(
     dataset: Dataset, key: SplitKey
 ) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame, np.ndarray]:
     """Return X and y of the training rows, then of the test rows.

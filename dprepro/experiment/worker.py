@@ -27,7 +27,7 @@ from dprepro.experiment.machine_errors import machine_fault
 from dprepro.experiment.metrics import Scores, score
 from dprepro.experiment.plan import note_disclosures, setting_of, task_seed
 from dprepro.experiment.record import Record, Task
-from dprepro.experiment.splits import SplitKey, all_rows_of, parts_of
+from dprepro.experiment.splits import SplitKey, all_rows_of, train_test_rows
 from dprepro.methods import own, registry
 from dprepro.rows.card_table import CardTable
 from dprepro.runtime.errors import DEBUG_VARIABLE, DpreproError, is_our_own, publishable
@@ -301,7 +301,7 @@ class _Split:
 @lru_cache(maxsize=1)
 def _split(data: DataRef, key: SplitKey) -> _Split:
     dataset = _dataset(data)
-    X_train, y_train, X_test, y_test = parts_of(dataset, key)
+    X_train, y_train, X_test, y_test = train_test_rows(dataset, key)
     if dataset.task != "regression" and len(np.unique(y_train)) < 2:
         raise ValueError(f"the training rows of split {key.split} hold one class only")
     domain = _domain(dataset, key.dataset, key.domain, X_train, y_train)

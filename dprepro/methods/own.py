@@ -18,11 +18,11 @@ import numpy as np
 
 from dprepro.estimators.contract import Estimator, finest_outputs, ledger_of
 from dprepro.methods.plugins import PACKAGE_FILE
-from dprepro.privacy.ledger import watching_sources
+from dprepro.privacy.ledger import tracking_sources
 
 if TYPE_CHECKING:
     from dprepro.methods.entry import Method, Setting
-    from dprepro.privacy.ledger import Ledger, Watched
+    from dprepro.privacy.ledger import Ledger, TrackedSource
 
 NOT_OURS = "its noise, if there is any, does not come from dprepro's samplers"
 REPEATS = (
@@ -64,7 +64,7 @@ def fit_method(
     if not method.code:
         estimator.fit(X, y)
         return estimator
-    with watching_sources() as sources:
+    with tracking_sources() as sources:
         estimator.fit(X, y)
     if (ledger := ledger_of(estimator)) is not None:
         ledger.code = method.code
@@ -74,7 +74,7 @@ def fit_method(
     return estimator
 
 
-def _note_noise(ledger: Ledger, sources: Iterable[Watched]) -> None:
+def _note_noise(ledger: Ledger, sources: Iterable[TrackedSource]) -> None:
     ours = [entry for source in sources for entry in source.drawn_for(ledger)]
     for entry in ledger.entries:
         if entry in ours:

@@ -31,7 +31,7 @@ def is_unverified(epsilon: float, ledger: Mapping[str, Any] | None) -> bool:
     return math.isfinite(epsilon) and (ledger is None or ledger.get("releases") == [])
 
 
-class Standing(str, Enum):
+class GuaranteeStatus(str, Enum):
     """What is known of a stated privacy guarantee. Members equal their wording."""
 
     HOLDS = "holds"
@@ -90,7 +90,7 @@ class AuthorsWord(str, Enum):
     """
 
     AUDITED = "audited"
-    """An audit refuted nothing, and could have: no proof."""
+    """An audit could have refuted the guarantee, and did not; that does not prove it."""
 
     NOT_AUDITED = "not audited"
 
@@ -120,17 +120,17 @@ class AuthorsWord(str, Enum):
         return max((word for word in words if word), key=list(cls).index, default=None)
 
 
-def standing_of(epsilon: float, ledger: Ledger | None) -> Standing:
+def status_of(epsilon: float, ledger: Ledger | None) -> GuaranteeStatus:
     """Return the standing of a fit at a stated epsilon, infinite for none, by its ledger, if any.
 
     Examples
     --------
-    >>> print(standing_of(1.0, None))
+    >>> print(status_of(1.0, None))
     unverified
     """
     named = None if ledger is None else {"releases": ledger.entries}
     if is_unverified(epsilon, named):
-        return Standing.UNVERIFIED
+        return GuaranteeStatus.UNVERIFIED
     if ledger is None:
-        return Standing.NON_PRIVATE
-    return Standing.HOLDS if ledger.holds else Standing.FAILS
+        return GuaranteeStatus.NON_PRIVATE
+    return GuaranteeStatus.HOLDS if ledger.holds else GuaranteeStatus.FAILS

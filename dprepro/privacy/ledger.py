@@ -357,7 +357,7 @@ def _finite(epsilon: float) -> float | None:
 # --- which sources drew noise ---------------------------------------------------------------------
 
 
-class Watched(Protocol):
+class TrackedSource(Protocol):
     """What draws noise; see `dprepro.privacy.mechanisms.NoiseSource`."""
 
     @property
@@ -368,28 +368,28 @@ class Watched(Protocol):
         """Return the entries of a ledger that it wrote and has drawn exact noise for."""
 
 
-_WATCHED: ContextVar[tuple[list[Watched], ...]] = ContextVar("watched", default=())
+_TRACKED: ContextVar[tuple[list[TrackedSource], ...]] = ContextVar("watched", default=())
 
 
 @contextmanager
-def watching_noise() -> Iterator[Callable[[], bool]]:
+def tracking_noise() -> Iterator[Callable[[], bool]]:
     """Yield a function that says whether a fit of this context may have drawn noise by now."""
-    with watching_sources() as sources:
+    with tracking_sources() as sources:
         yield lambda: any(source.may_have_drawn for source in sources)
 
 
 @contextmanager
-def watching_sources() -> Iterator[list[Watched]]:
+def tracking_sources() -> Iterator[list[TrackedSource]]:
     """Yield a list that each new source of this context joins. Contexts can be nested."""
-    sources: list[Watched] = []
-    token = _WATCHED.set((*_WATCHED.get(), sources))
+    sources: list[TrackedSource] = []
+    token = _TRACKED.set((*_TRACKED.get(), sources))
     try:
         yield sources
     finally:
-        _WATCHED.reset(token)
+        _TRACKED.reset(token)
 
 
-def watch(source: Watched) -> None:
+def track(source: TrackedSource) -> None:
     """Watch a new source of noise, for all who asked for it."""
-    for sources in _WATCHED.get():
+    for sources in _TRACKED.get():
         sources.append(source)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.ledger import Ledger, watch
+from dprepro.privacy.ledger import Ledger, track
 from dprepro.privacy.ledger_entry import Choice, LedgerEntry
 from dprepro.privacy.query import BudgetError, NoisyAnswer, Query, Unit
 from dprepro.privacy.sampling.bits import Bits, UnseededGenerator, renew_if_forked
@@ -60,7 +60,7 @@ class NoiseSource:
         self._is_seeded = seed is not None
         self._entered: list[LedgerEntry] = []
         ledger.note_seed(seed)
-        watch(self)
+        track(self)
 
     @property
     def may_have_drawn(self) -> bool:

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from dprepro.data.card_parts import expand_names
-from dprepro.data.domain import as_number, is_date_format
+from dprepro.data.domain import date_as_number, is_date_format
 from dprepro.release.columns import Form, decoded, separator_of
 from dprepro.runtime.errors import DpreproError, nearest
 from dprepro.runtime.files import MEBIBYTE, read_bytes
@@ -341,7 +341,7 @@ def _number(text: str, date: str, where: str, problems: list[str]) -> float | No
         value = math.nan
     if math.isnan(value) and date and _is_date_format(date):
         try:
-            years = as_number(text, date) * _PARTS
+            years = date_as_number(text, date) * _PARTS
         except ValueError:
             years = math.nan
         if not math.isnan(years):

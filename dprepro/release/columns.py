@@ -21,7 +21,7 @@ import pyarrow.parquet
 
 from dprepro.data.arff import parse_arff
 from dprepro.data.card_parts import MISSING_TEXTS, MOST_FEATURES, Format, FormatKind, one_line
-from dprepro.data.domain import as_number
+from dprepro.data.domain import date_as_number
 from dprepro.data.files import unzipped
 from dprepro.data.formats import ColumnKind, index_names, other_kind, parser_problem, read_table
 from dprepro.runtime.errors import DpreproError
@@ -264,7 +264,7 @@ def _dates(texts: pa.Array) -> tuple[str, ...]:
 
 def _is_date(text: str, date: str) -> bool:
     try:
-        as_number(text, date)
+        date_as_number(text, date)
     except ValueError:
         return False
     return True

@@ -16,7 +16,7 @@ import pandas as pd
 from dprepro.additive.model import AdditiveModel
 from dprepro.data.card import Card, load_card
 from dprepro.data.dataset import missing_files
-from dprepro.data.domain import Domain, NumericFeature, TaskKind, draw_features
+from dprepro.data.domain import Domain, NumericFeature, TaskKind, sample_features
 from dprepro.data.encode import ENCODINGS
 from dprepro.estimators.contract import ledger_of, plans_ledger
 from dprepro.experiment.config import ExperimentConfig, MethodEntry
@@ -25,7 +25,13 @@ from dprepro.experiment.record import Task
 from dprepro.methods import registry
 from dprepro.methods.entry import Guarantee, Method, Setting
 from dprepro.methods.own import fit_method, note_repeats
-from dprepro.privacy.guarantee_status import UNVERIFIED, AuthorsWord, Noise, Standing, standing_of
+from dprepro.privacy.guarantee_status import (
+    UNVERIFIED,
+    AuthorsWord,
+    GuaranteeStatus,
+    Noise,
+    status_of,
+)
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sampling.sampler import SAMPLING_DISTANCE
 from dprepro.release.progress import shown_steps
@@ -416,14 +422,14 @@ def _fit(
 
 
 def _unless_empty(task: Task, ledger: Ledger | None) -> Ledger | None:
-    return None if standing_of(task.epsilon, ledger) is Standing.UNVERIFIED else ledger
+    return None if status_of(task.epsilon, ledger) is GuaranteeStatus.UNVERIFIED else ledger
 
 
 def draw_rows(
     domain: Domain, kind: TaskKind, rows: int, generator: np.random.Generator
 ) -> tuple[pd.DataFrame, np.ndarray]:
     """Draw rows uniformly from a domain; every label and category that fits in occurs."""
-    X = draw_features(domain, rows, generator)
+    X = sample_features(domain, rows, generator)
     if kind == "regression":
         lower, upper = (float(bound) for bound in domain.target)
         return X, generator.permutation(np.linspace(lower, upper, rows))

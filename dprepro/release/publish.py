@@ -22,7 +22,7 @@ from dprepro.experiment.environment import git_state
 from dprepro.experiment.record import Task
 from dprepro.methods.entry import Method
 from dprepro.privacy.guarantee_status import AuthorsWord
-from dprepro.privacy.ledger import Ledger, slack, watching_noise
+from dprepro.privacy.ledger import Ledger, slack, tracking_noise
 from dprepro.release import planning
 from dprepro.release.book import (
     Ahead,
@@ -337,7 +337,7 @@ def fit_reserved(
         If the budget does not allow it, or if the fit spends more than was planned.
     """
     total = reserve(entry, planned, rows)
-    with watching_noise() as may_have_drawn:
+    with tracking_noise() as may_have_drawn:
         try:
             model = fit()
         except BaseException:

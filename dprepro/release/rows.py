@@ -15,8 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dprepro.data.card import Card
-from dprepro.data.dataset import Dataset, load, outside_bounds, refuse_undeclared, values_digest
-from dprepro.data.domain import as_number
+from dprepro.data.dataset import (
+    Dataset,
+    load,
+    outside_bounds,
+    refuse_undeclared_missing,
+    values_digest,
+)
+from dprepro.data.domain import date_as_number
 from dprepro.data.fingerprint import SAME_EVERYWHERE, file_digest, is_stood_in_for
 from dprepro.data.register import token_of
 from dprepro.release.codebook import Entry
@@ -54,7 +60,7 @@ def checked_rows(
     dataset = load(name, data_dir, online)
     if dataset.domain is None:
         raise DpreproError(no_domain(card))
-    refuse_undeclared(dataset)
+    refuse_undeclared_missing(dataset)
     try:
         problems = [] if clips else outside_bounds(dataset, card)
     except ValueError as error:
@@ -232,7 +238,7 @@ def observed_entry(
         return Entry("categorical", categories=KNOWN_LISTS[form.listed], shared=form.listed,
                      missing=lacks, description=OBSERVED, proposed=coded)  # fmt: skip
     if form.dates:
-        years = [as_number(text, form.dates[0]) for text in values.to_pylist()]
+        years = [date_as_number(text, form.dates[0]) for text in values.to_pylist()]
         low, high = float(math.floor(min(years))), float(math.ceil(max(years)))
         return Entry("date", low, max(high, low + 1), missing=lacks, description=OBSERVED,
                      date=form.dates[0], proposed=coded)  # fmt: skip

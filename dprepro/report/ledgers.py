@@ -11,7 +11,7 @@ import numpy as np
 from rich.text import Text
 
 from dprepro.privacy.budget import ROW, unit_in_words
-from dprepro.privacy.guarantee_status import AuthorsWord, Standing
+from dprepro.privacy.guarantee_status import AuthorsWord, GuaranteeStatus
 from dprepro.privacy.sampling.sampler import SAMPLING_DISTANCE
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.subsampling import moments_epsilon
@@ -123,7 +123,7 @@ def _per_unit(ledger: Ledger) -> str:
 def _state(missing: PlannedLedger | None) -> str:
     if missing is None:
         return ""
-    return "failed" if missing.error else str(Standing.UNVERIFIED)
+    return "failed" if missing.error else str(GuaranteeStatus.UNVERIFIED)
 
 
 def _at(spent: Mapping[float, float], level: float) -> str:
@@ -174,7 +174,11 @@ def ledger_in_full(
 
 def _promise(ledger: Ledger, word: AuthorsWord | None) -> str:
     """Return whether and why not a guarantee holds, and whose word that is."""
-    holds = str(Standing.HOLDS) if ledger.holds else f"{Standing.FAILS}: {_why_not(ledger)}"
+    holds = (
+        str(GuaranteeStatus.HOLDS)
+        if ledger.holds
+        else f"{GuaranteeStatus.FAILS}: {_why_not(ledger)}"
+    )
     if not ledger.code:
         return holds
     found = "" if word is None else f"; {_AFTER_AUDITS[word]}"
@@ -213,7 +217,7 @@ def verdict(ledger: Ledger) -> str:
     says = f"the ledger{whose_word} says that this guarantee"
     if ledger.holds:
         given = ", in real arithmetic (it lists floating point)" if ledger.floating_point else ""
-        return f"{promise}: {says} {Standing.HOLDS}{given}"
+        return f"{promise}: {says} {GuaranteeStatus.HOLDS}{given}"
     reasons = [*ledger.unaccounted, *ledger.gaps]
     if ledger.is_empty:
         reasons.append("it names no release")
@@ -221,7 +225,7 @@ def verdict(ledger: Ledger) -> str:
         reasons.append(_TOO_LARGE)
     if not ledger.within_budget:
         reasons.append(f"it spends epsilon {_number(ledger.spent_epsilon())}")
-    return f"{promise}: {says} {Standing.FAILS}: {'; '.join(reasons)}"
+    return f"{promise}: {says} {GuaranteeStatus.FAILS}: {'; '.join(reasons)}"
 
 
 def _of_row(ledger: Ledger) -> str:

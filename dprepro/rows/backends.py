@@ -27,7 +27,7 @@ LEAST_ROWS = 2**18
 which takes 0.16 ms or more. With 113,922 rows each, two threads took longer than one."""
 
 
-class ArrayHolder(Generic[Part]):
+class MemoryBackend(Generic[Part]):
     """All rows, in the memory of this process: a partition for each thread that has enough rows.
 
     Parameters
@@ -60,7 +60,7 @@ class ArrayHolder(Generic[Part]):
         """Nothing was kept outside of memory."""
 
 
-class ChunkHolder(Generic[Part]):
+class ChunkBackend(Generic[Part]):
     """Rows in a store on disk: a partition for each chunk.
 
     Parameters
@@ -103,7 +103,7 @@ class ChunkHolder(Generic[Part]):
         sort: Callable[[Any], SortedRows],
         make: Callable[[Columns, Sequence[np.ndarray], list[Instruction]], Part],
         threads: Threads,
-    ) -> ChunkHolder[Part]:
+    ) -> ChunkBackend[Part]:
         """Return the holder of the rows of a table; `sort` makes whole numbers of a chunk.
 
         Raises ValueError on what the rows must not hold. Raises StoreError if the rows cannot be

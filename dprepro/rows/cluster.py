@@ -205,7 +205,7 @@ class _Held:
     followed: int = 0
 
 
-class ClusterHolder:
+class ClusterBackend:
     """Rows on the workers of a Dask cluster: an actor on each of them has its partitions.
 
     It needs a client of Dask in this process. The workers' threads share their partitions.

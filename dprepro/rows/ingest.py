@@ -38,7 +38,7 @@ class Source:
 
 
 @dataclass
-class Filled:
+class Ingested:
     """What is known of rows in a store; all of it is private.
 
     Attributes
@@ -69,9 +69,9 @@ class Filled:
         return np.dtype(np.uint8 if kind == "codes" else np.int32)
 
 
-def fill(source: Source, write: Callable[[str, int, np.ndarray], None]) -> Filled:
+def ingest(source: Source, write: Callable[[str, int, np.ndarray], None]) -> Ingested:
     """Write "targets" and "cells-K" of every chunk, in order; return what is known of the rows."""
-    filled = Filled([], [])
+    filled = Ingested([], [])
     for chunk in source.chunks:  # `enumerate` would hold a chunk while the next one is read
         _add(filled, source.sort(chunk), write)
         del chunk
@@ -79,7 +79,7 @@ def fill(source: Source, write: Callable[[str, int, np.ndarray], None]) -> Fille
     return filled
 
 
-def _add(filled: Filled, rows: SortedRows, write: Callable[[str, int, np.ndarray], None]) -> None:
+def _add(filled: Ingested, rows: SortedRows, write: Callable[[str, int, np.ndarray], None]) -> None:
     number = len(filled.ends)
     filled.ends.append((filled.ends[-1] if filled.ends else 0) + rows.targets.size)
     if not filled.counts:
@@ -107,7 +107,7 @@ class ChunkStore(ABC):
         What is known of the rows.
     """
 
-    def __init__(self, folder: Folder, filled: Filled) -> None:
+    def __init__(self, folder: Folder, filled: Ingested) -> None:
         self._folder, self.filled = folder, filled
 
     @property

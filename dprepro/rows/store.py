@@ -33,7 +33,7 @@ import numpy as np
 from dprepro import __version__
 from dprepro.rows.answer_log import KeptAnswers
 from dprepro.rows.folder import Folder, StoreError, StoreWarning, disk_errors, synced
-from dprepro.rows.ingest import ChunkStore, Filled, Source, fill
+from dprepro.rows.ingest import ChunkStore, Ingested, Source, ingest
 from dprepro.rows.partition import MOVING
 from dprepro.runtime.errors import DpreproError
 
@@ -77,7 +77,7 @@ class ChunkProgress:
 class Store(ChunkStore):
     """Columns of rows in the files of a folder. To be made by `open`."""
 
-    def __init__(self, folder: Folder, filled: Filled) -> None:
+    def __init__(self, folder: Folder, filled: Ingested) -> None:
         super().__init__(folder, filled)
         self._files: dict[str, tuple[mmap.mmap, np.ndarray]] = {}
         self._mapping = threading.Lock()
@@ -101,7 +101,7 @@ class Store(ChunkStore):
         with disk_errors(folder.path):
             _refuse_other_fit(folder, manifest, identity)
             counts = [np.array(numbers, np.int64) for numbers in manifest["counts"]]
-            store = cls(folder, Filled(manifest["ends"], counts))
+            store = cls(folder, Ingested(manifest["ends"], counts))
             store._check()
             if manifest["boot"] != (boot := _boot()) or not boot:
                 # What was written last may be lost with the machine's memory.
@@ -120,13 +120,13 @@ class Store(ChunkStore):
                 file.write(values.data.cast("B"))
 
         with folder.filling():
-            filled = fill(source, write)
+            filled = ingest(source, write)
             with disk_errors(folder.path):
                 return cls._finished(folder, identity, filled, checks)
 
     @classmethod
     def _finished(
-        cls, folder: Folder, identity: Any, filled: Filled, checks: Mapping[str, list[int]]
+        cls, folder: Folder, identity: Any, filled: Ingested, checks: Mapping[str, list[int]]
     ) -> Store:
         """Return the store of columns that are written, once a fit can go on from it."""
         for name, found in checks.items():
@@ -316,7 +316,7 @@ class EncryptedStore(ChunkStore):
     """Columns of rows in encrypted files. To be made by `open`; see `Store`."""
 
     def __init__(self, folder: Folder, cipher: Any) -> None:
-        super().__init__(folder, Filled([], []))
+        super().__init__(folder, Ingested([], []))
         self._cipher = cipher
         self._followed: list[int] = []
 
@@ -398,7 +398,7 @@ class EncryptedStore(ChunkStore):
         with self._folder.filling():
             with disk_errors(self._folder.path):
                 self._folder.write_manifest({"encrypted": True})
-            self.filled = fill(source, append)
+            self.filled = ingest(source, append)
         self._followed = [0] * len(self.filled.ends)
 
     def _write_at(self, name: str, chunk: int, start: int, values: np.ndarray) -> None:

@@ -16,7 +16,7 @@ from dprepro.additive.units import Powers
 from dprepro.data.domain import CategoricalFeature, Domain, Feature, NumericFeature
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.privacy.ledger import watching_noise
+from dprepro.privacy.ledger import tracking_noise
 from dprepro.runtime.errors import DpreproError
 from tests.additive import small
 
@@ -27,7 +27,7 @@ CLASSIFIERS = (DPEBMClassifier, DPEBMPlusClassifier)
 
 
 def refused(model: Any, X: Any = X_UNIT, y: Any = Y, *, match: str) -> None:
-    with watching_noise() as may_have_drawn, pytest.raises(ValueError, match=match):
+    with tracking_noise() as may_have_drawn, pytest.raises(ValueError, match=match):
         model.fit(X, y)
     assert not may_have_drawn()
 
@@ -82,7 +82,7 @@ def test_what_a_rehearsal_refuses_is_not_fitted() -> None:
         raise DpreproError("no room")
 
     model = DPEBMPlusRegressor(n_epochs=2, domain=Domain(UNIT, (0.0, 1.0)))
-    with rehearsing(refuse), watching_noise() as may_have_drawn:
+    with rehearsing(refuse), tracking_noise() as may_have_drawn:
         with pytest.raises(DpreproError, match="no room"):
             model.fit(X_UNIT, X_UNIT["x"])
         assert not may_have_drawn()

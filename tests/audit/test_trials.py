@@ -7,7 +7,7 @@ import pytest
 
 from dprepro.audit import find_case, trials
 from dprepro.audit.case import Case
-from dprepro.audit.trials import KeptRuns, TrialRunner, batches, run_trials
+from dprepro.audit.trials import Checkpoint, TrialRunner, batches, run_trials
 from dprepro.methods import registry
 from dprepro.runtime.errors import DpreproError
 
@@ -75,10 +75,10 @@ def test_runs_that_are_kept_are_not_made_again(tmp_path):
 
     case = Case("counted", None, "none", counted, lambda outcome: np.array(outcome.released, float))
     plan, told = batches("held-out", 50, 50), []
-    with TrialRunner(case, seed=4, kept=KeptRuns(tmp_path / "a.jsonl", {})) as runner:
+    with TrialRunner(case, seed=4, kept=Checkpoint(tmp_path / "a.jsonl", {})) as runner:
         runner.run(plan[:2])
     made = len(fits)
-    kept = KeptRuns(tmp_path / "a.jsonl", {})
+    kept = Checkpoint(tmp_path / "a.jsonl", {})
     with TrialRunner(case, seed=4, kept=kept, advance=told.append) as runner:
         whole = runner.run(plan)
     assert (made, len(fits), sum(told)) == (20, 50, 50)

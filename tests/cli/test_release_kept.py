@@ -13,7 +13,7 @@ import pytest
 
 from dprepro.additive import file as model_files
 from dprepro.additive.file import ALLOWANCE, load_model
-from dprepro.privacy.ledger import watching_noise
+from dprepro.privacy.ledger import tracking_noise
 from dprepro.release import book, folder
 from dprepro.release.book import book_path, read_book
 from dprepro.runtime.errors import DpreproError
@@ -200,7 +200,7 @@ def test_fit_draws_no_noise_for_a_model_that_it_cannot_save(
     card = numbers_in(tmp_path / "fit", (0.0, 1.0))
     (tmp_path / "closed").symlink_to("/proc/self")
     config = study_of(card, {"method": method}, epsilon)
-    with watching_noise() as may_have_drawn, pytest.raises(DpreproError, match=match):
+    with tracking_noise() as may_have_drawn, pytest.raises(DpreproError, match=match):
         dprepro("fit", config, "--method", method, "--output", tmp_path / output)
     assert not may_have_drawn()
     assert not (tmp_path / "model.json").exists()

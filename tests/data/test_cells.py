@@ -20,7 +20,7 @@ from dprepro.data.cells import (
     read_categories,
     read_numbers,
 )
-from dprepro.data.domain import as_number, is_date_format
+from dprepro.data.domain import date_as_number, is_date_format
 
 MARKS = Marks(["", "?", "NA", "-200", "99"])
 NAN = float("nan")
@@ -129,7 +129,7 @@ def test_a_number_is_the_nearest_float_however_it_is_stored() -> None:
 
 
 def test_dates_become_years_and_times_hours() -> None:
-    assert as_number("02.07.2014", "%d.%m.%Y") == pytest.approx(2014.4986, abs=1e-4)
+    assert date_as_number("02.07.2014", "%d.%m.%Y") == pytest.approx(2014.4986, abs=1e-4)
     found = read_numbers(column(["31.12.1999", "?", None]), "d", MARKS, date_format="%d.%m.%Y")
     np.testing.assert_array_equal(found, [1999 + 364 / 365, NAN, NAN])
     typed = column([datetime.date(2016, 1, 1), datetime.date(2015, 12, 31)])

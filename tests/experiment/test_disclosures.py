@@ -18,7 +18,7 @@ from dprepro.experiment.plan import (
     plan,
 )
 from dprepro.experiment.run import Options, look_ahead
-from dprepro.experiment.splits import SplitKey, parts_of
+from dprepro.experiment.splits import SplitKey, train_test_rows
 from dprepro.experiment.worker import DataRef, run_task
 from dprepro.privacy.ledger import Ledger
 from dprepro.release.fitting import choose_tasks, fit_model
@@ -66,7 +66,7 @@ def test_a_stratified_split_follows_from_labels_of_other_rows(lab: Lab, adjacenc
     data, sides = load("breast-cancer"), []
     for labels in (data.y, np.append(1 - data.y[0], data.y[1:])):
         key = SplitKey(data.name, 0, 0, 0.2, "public", "stratified", "row", 1)
-        sides.append(set(parts_of(replace(data, y=labels), key)[0].index))
+        sides.append(set(train_test_rows(replace(data, y=labels), key)[0].index))
     assert (sides[0] ^ sides[1]) - {0}
 
     for evaluation, named in (("stratified", True), ("random", False), ("folds", False)):
@@ -90,7 +90,7 @@ def test_a_split_of_units_follows_from_the_names_of_others(
     for first in ("u0000", "z9999"):
         units = np.append(first, names[1:])
         key = SplitKey(data.name, 0, 0, 0.2, "public", "random", "person", 1)
-        sides.append(set(parts_of(replace(data, units=units), key)[0].index))
+        sides.append(set(train_test_rows(replace(data, units=units), key)[0].index))
     assert (sides[0] ^ sides[1]) - {0}
 
     task = replace(plan(config(lab))[0].task, unit="person", rows_per_unit=1)

@@ -21,11 +21,11 @@ from dprepro.experiment.display import (
     duration,
     notes,
     number,
-    outlook_table,
+    pending_table,
     profile_table,
 )
 from dprepro.experiment.plan import PlannedTask
-from dprepro.experiment.plan_record import Outlook
+from dprepro.experiment.plan_record import Pending
 from dprepro.experiment.record import Record
 from dprepro.experiment.run import Summary, Tally
 from tests.experiment.test_record import TASK
@@ -58,9 +58,9 @@ def _text(*renderables: object) -> str:
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
-def _outlook(done: int = 0) -> Outlook:
+def _outlook(done: int = 0) -> Pending:
     planned = tuple(PlannedTask(task) for task in TASKS)
-    return Outlook(planned, tuple(RECORDS[:done]), tuple(TASKS[done:]), (), 0)
+    return Pending(planned, tuple(RECORDS[:done]), tuple(TASKS[done:]), (), 0)
 
 
 def _tally(*records: Record) -> Tally:
@@ -130,14 +130,14 @@ def test_no_number_is_cut_where_table_2_does_not_fit(width: int, spread: bool) -
 def test_the_plan_is_counted_by_method(config: ExperimentConfig) -> None:
     failed = Record(TASKS[0], "failed", message="x")
     skip = PlannedTask(replace(TASK, label="plain"), "no")
-    outlook = Outlook(
+    outlook = Pending(
         (*(PlannedTask(task) for task in TASKS), skip),
         (failed, *RECORDS[1:3]),
         tuple(TASKS[3:]),
         (Record(skip.task, "skipped", message="no"),),
         0,
     )
-    text = _text(outlook_table(config, outlook)).split("─")[-1]
+    text = _text(pending_table(config, outlook)).split("─")[-1]
     assert [line.split() for line in text.splitlines() if line.strip()] == [
         ["noisy", "4", "2", "1", "0", "1"],
         ["plain", "1", "0", "0", "1", "0"],
@@ -146,9 +146,9 @@ def test_the_plan_is_counted_by_method(config: ExperimentConfig) -> None:
 
 
 def test_the_plan_says_how_many_records_no_longer_count(config: ExperimentConfig) -> None:
-    words = " ".join(_text(outlook_table(config, replace(_outlook(), stale=3))).split())
+    words = " ".join(_text(pending_table(config, replace(_outlook(), stale=3))).split())
     assert "3 record(s) have settings that the config no longer asks for" in words
-    assert "asked for" not in _text(outlook_table(config, _outlook()))
+    assert "asked for" not in _text(pending_table(config, _outlook()))
 
 
 def test_plain_lines_tell_beginning_failures_and_end(config: ExperimentConfig) -> None:
@@ -195,7 +195,7 @@ def test_a_line_comes_when_its_time_has_come(
     monkeypatch.setattr(display_module.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(
         display_module,
-        "Pace",
+        "Eta",
         lambda *_: SimpleNamespace(advance=lambda _: None, seconds_left=None, in_words=""),
     )
     console = _console()

@@ -25,7 +25,7 @@ from dprepro.experiment.machine_errors import (
     was_killed,
 )
 from dprepro.experiment.plan import plan
-from dprepro.experiment.plan_record import outlook_of
+from dprepro.experiment.plan_record import pending_of
 from dprepro.experiment.record import Record
 from dprepro.experiment.run import Options, run
 from dprepro.experiment.worker import DataRef, run_task
@@ -189,7 +189,7 @@ def test_faults_that_earlier_versions_recorded_run_again(
 ) -> None:
     planned = plan(load_config(lab.config()))
     record = Record(planned[0].task, "failed", message=message)
-    outlook = outlook_of(planned, planned, {record.task.key: record}, False, ())
+    outlook = pending_of(planned, planned, {record.task.key: record}, False, ())
     assert (record.task in outlook.todo) == is_fault
     assert was_fault(record) == is_fault
     assert not was_fault(Record(TASK, "ok", message=message))

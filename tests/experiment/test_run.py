@@ -14,7 +14,7 @@ from dprepro.data.card import load_card
 from dprepro.experiment import run as run_module
 from dprepro.experiment.config import ExperimentConfig, load_config
 from dprepro.experiment.journal import read_journal
-from dprepro.experiment.plan_record import Outlook
+from dprepro.experiment.plan_record import Pending
 from dprepro.experiment.record import Record
 from dprepro.experiment.run import Options, Summary, look_ahead, run
 from dprepro.methods import registry
@@ -29,11 +29,11 @@ class Watch:
     """Notes what it is told."""
 
     def __init__(self) -> None:
-        self.outlook: Outlook | None = None
+        self.outlook: Pending | None = None
         self.records: list[Record] = []
         self.ended = 0
 
-    def begin(self, outlook: Outlook, jobs: int) -> None:
+    def begin(self, outlook: Pending, jobs: int) -> None:
         self.outlook, self.jobs = outlook, jobs
 
     def advance(self, record: Record) -> None:

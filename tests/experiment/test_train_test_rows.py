@@ -12,7 +12,7 @@ import pytest
 from dprepro.data.dataset import Dataset, load
 from dprepro.experiment.config import ExperimentConfig, load_config
 from dprepro.experiment.plan import OWNERS, plan
-from dprepro.experiment.splits import SplitKey, all_rows_of, parts_of
+from dprepro.experiment.splits import SplitKey, all_rows_of, train_test_rows
 from dprepro.experiment.worker import DataRef, fit_all_rows, fit_task, run_task
 from dprepro.privacy.budget import ROW
 from dprepro.privacy.gdp import epsilon_of, mu_of
@@ -54,7 +54,7 @@ def test_rows_of_a_unit_stay_together_and_few_of_them_train(owned: Lab, evaluati
     tested: list[str] = []
     for planned in plan(experiment)[::2]:
         key = SplitKey.of(planned.task)
-        X_train, y_train, X_test, _ = parts_of(dataset, key)
+        X_train, y_train, X_test, _ = train_test_rows(dataset, key)
         train, test = (whose(dataset, X["a"].to_numpy()) for X in (X_train, X_test))
         assert not set(train) & set(test)
         assert max(map(train.count, train)) == 2
@@ -63,7 +63,7 @@ def test_rows_of_a_unit_stay_together_and_few_of_them_train(owned: Lab, evaluati
         assert sorted(test) == sorted(o for o in dataset.units if o in set(test))
         assert set(train) | set(test) == set(dataset.units)
         tested += set(test)
-        every = parts_of(dataset, replace(key, unit="row", rows_per_unit=1))
+        every = train_test_rows(dataset, replace(key, unit="row", rows_per_unit=1))
         assert every[2].equals(X_test)
         assert len(every[0]) + len(X_test) == len(dataset.y)
     if evaluation == "folds":
@@ -75,7 +75,7 @@ def test_after_the_folds_of_a_partition_come_those_of_another(owned: Lab) -> Non
     dataset = load(experiment.card)
     keys = dict.fromkeys(SplitKey.of(planned.task) for planned in plan(experiment))
     assert {(key.test_share, key.evaluation) for key in keys} == {(0.5, "folds")}
-    tests = [parts_of(dataset, key)[2].index for key in keys]
+    tests = [train_test_rows(dataset, key)[2].index for key in keys]
     everyone = set(range(len(dataset.y)))
     for first in (0, 2):
         assert not set(tests[first]) & set(tests[first + 1])
@@ -99,9 +99,9 @@ def test_published_test_rows_of_units_that_train_are_refused(owned: Lab) -> None
     dataset = load(config(owned).card)
     key = replace(SplitKey.of(plan(config(owned))[0].task), evaluation="test-set")
     with pytest.raises(ValueError, match="on both sides of the published test set"):
-        parts_of(replace(dataset, test=dataset), key)
+        train_test_rows(replace(dataset, test=dataset), key)
     apart = replace(dataset, units=np.array(["q"] * len(dataset.y), dtype=object))
-    assert len(parts_of(replace(dataset, test=apart), key)[2]) == len(dataset.y)
+    assert len(train_test_rows(replace(dataset, test=apart), key)[2]) == len(dataset.y)
 
 
 def test_stratified_splits_are_for_labels_and_for_rows_of_nobody(owned: Lab) -> None:
@@ -110,10 +110,10 @@ def test_stratified_splits_are_for_labels_and_for_rows_of_nobody(owned: Lab) -> 
         SplitKey.of(plan(config(owned))[0].task), evaluation="stratified", unit=ROW, rows_per_unit=1
     )
     with pytest.raises(ValueError, match="rows of one unit on both sides"):
-        parts_of(dataset, key)
+        train_test_rows(dataset, key)
     with pytest.raises(ValueError, match="a regression dataset"):
-        parts_of(replace(dataset, task="regression"), key)
-    _, y_train, _, y_test = parts_of(replace(dataset, units=None), key)
+        train_test_rows(replace(dataset, task="regression"), key)
+    _, y_train, _, y_test = train_test_rows(replace(dataset, units=None), key)
     shares = [np.mean(part) for part in (dataset.y, y_train, y_test)]
     assert np.ptp(shares) <= 1 / len(y_test)
 
@@ -242,9 +242,9 @@ def test_what_a_dataset_lacks_is_named(lab: Lab) -> None:
     experiment = load_config(lab.config())
     dataset, key = load(experiment.card), SplitKey.of(plan(experiment)[0].task)
     with pytest.raises(ValueError, match=f"the card of {key.dataset} names no test set"):
-        parts_of(dataset, replace(key, evaluation="test-set"))
+        train_test_rows(dataset, replace(key, evaluation="test-set"))
     with pytest.raises(ValueError, match=f"the card of {key.dataset} names no unit of privacy"):
-        parts_of(dataset, replace(key, unit="owner"))
+        train_test_rows(dataset, replace(key, unit="owner"))
 
 
 @pytest.mark.parametrize("swap", [False, True])
@@ -255,10 +255,10 @@ def test_a_test_set_has_numbers_where_the_training_rows_have_them(lab: Lab, swap
     texts = replace(dataset, X=dataset.X.assign(a=dataset.X["a"].astype(str).astype("category")))
     whole, test = (texts, dataset) if swap else (dataset, texts)
     with pytest.raises(ValueError, match=r"column 'a' holds numbers on one side .* `features`"):
-        parts_of(replace(whole, test=test), key)
+        train_test_rows(replace(whole, test=test), key)
     empty = replace(dataset, X=dataset.X.assign(a=np.full(len(dataset.y), np.nan)))
     whole, test = (texts, empty) if swap else (empty, texts)
-    assert len(parts_of(replace(whole, test=test), key)[2]) == len(dataset.y)
+    assert len(train_test_rows(replace(whole, test=test), key)[2]) == len(dataset.y)
 
 
 @pytest.mark.parametrize("which", ["dataset", "test"])
@@ -268,5 +268,5 @@ def test_a_test_set_without_units_is_taken_as_it_is(owned: Lab, which: str) -> N
     bare = replace(dataset, units=None)
     whole, test = (dataset, bare) if which == "test" else (bare, dataset)
     key = replace(key, evaluation="test-set", unit=key.unit if which == "test" else ROW)
-    _, _, X_test, _ = parts_of(replace(whole, test=test), key)
+    _, _, X_test, _ = train_test_rows(replace(whole, test=test), key)
     assert len(X_test) == len(dataset.y)

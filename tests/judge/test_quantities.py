@@ -7,7 +7,7 @@ import pytest
 
 from dprepro.data.card import load_card
 from dprepro.data.cleaning import public_domain
-from dprepro.data.domain import draw_features
+from dprepro.data.domain import sample_features
 from dprepro.data.encode import BooleanEncoder
 from dprepro.judge import quantities
 from dprepro.judge.claim_kinds import Computed
@@ -81,7 +81,7 @@ def test_what_dp_ebm_spends_at_epsilon_one_half(method, spent):
 @pytest.mark.parametrize("dataset", ["adult", "cod-rna", "mushroom"])
 def test_boolean_columns_are_those_of_the_encoder(dataset):
     domain = public_domain(load_card(dataset))
-    encoded = BooleanEncoder(domain).transform(draw_features(domain, 5, np.random.default_rng(1)))
+    encoded = BooleanEncoder(domain).transform(sample_features(domain, 5, np.random.default_rng(1)))
     assert compute("boolean_columns", {"dataset": dataset}) == encoded.shape[1]
 
 

@@ -17,7 +17,7 @@ from dprepro.cli import app
 from dprepro.methods import own, registry
 from dprepro.methods.own import NOT_OURS, REPEATS
 from dprepro.privacy.guarantee_status import AuditVerdict, AuthorsWord
-from dprepro.privacy.ledger import Ledger, watching_noise, watching_sources
+from dprepro.privacy.ledger import Ledger, tracking_noise, tracking_sources
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.results.folder import read_results
 from dprepro.results.runs import runs_of
@@ -212,7 +212,7 @@ def test_our_methods_have_no_code_and_their_ledgers_say_nothing_of_authors() -> 
 
 def test_watching_can_be_nested_and_knows_what_was_drawn_for_which_ledger() -> None:
     mine, other = (Ledger(1.0, 0.0, "zero-out") for _ in range(2))
-    with watching_noise() as may_have_drawn, watching_sources() as sources:
+    with tracking_noise() as may_have_drawn, tracking_sources() as sources:
         source = NoiseSource(mine, None)
         source.enter_laplace(releases="a count", epsilon=1.0, sensitivity=1.0)
         assert [s.drawn_for(mine) for s in sources] == [[]]

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from dprepro.privacy.guarantee_status import AuditVerdict, Noise, Standing, standing_of
+from dprepro.privacy.guarantee_status import AuditVerdict, GuaranteeStatus, Noise, status_of
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 
 EMPTY = Ledger(1.0, 0.0, "replace-one")
@@ -17,16 +17,16 @@ OPEN = Ledger(1.0, 0.0, "replace-one", [COUNT], gaps=["?"])
 @pytest.mark.parametrize(
     ("epsilon", "ledger", "standing", "wording"),
     [
-        (1.0, LARGE, Standing.HOLDS, "holds"),
-        (0.5, SMALL, Standing.FAILS, "does not hold"),
-        (1.0, OPEN, Standing.FAILS, "does not hold"),
-        (1.0, EMPTY, Standing.UNVERIFIED, "unverified"),
-        (1.0, None, Standing.UNVERIFIED, "unverified"),
-        (math.inf, None, Standing.NON_PRIVATE, "non-private"),
+        (1.0, LARGE, GuaranteeStatus.HOLDS, "holds"),
+        (0.5, SMALL, GuaranteeStatus.FAILS, "does not hold"),
+        (1.0, OPEN, GuaranteeStatus.FAILS, "does not hold"),
+        (1.0, EMPTY, GuaranteeStatus.UNVERIFIED, "unverified"),
+        (1.0, None, GuaranteeStatus.UNVERIFIED, "unverified"),
+        (math.inf, None, GuaranteeStatus.NON_PRIVATE, "non-private"),
     ],
 )
 def test_what_is_known_of_a_fit(epsilon, ledger, standing, wording):
-    assert standing_of(epsilon, ledger) is standing
+    assert status_of(epsilon, ledger) is standing
     assert f"{standing}" == str(standing) == wording
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.ledger import Ledger, watching_noise
+from dprepro.privacy.ledger import Ledger, tracking_noise
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.sampling import Bits, ExactSampler
 from dprepro.privacy.sensitivity import Sensitivity
@@ -15,7 +15,7 @@ def source() -> NoiseSource:
 
 
 def test_a_source_that_entered_its_noise_has_not_drawn_it() -> None:
-    with watching_noise() as may_have_drawn:
+    with tracking_noise() as may_have_drawn:
         assert not may_have_drawn()
         made = source()
         scale = made.enter_gaussian(
@@ -42,14 +42,14 @@ def test_every_way_to_draw_is_seen(draw: str) -> None:
 
 
 def test_noise_that_others_draw_cannot_be_ruled_out() -> None:
-    with watching_noise() as may_have_drawn:
+    with tracking_noise() as may_have_drawn:
         source().ledger.note_floating_point("a library's sums")
         assert may_have_drawn()
 
 
 def test_only_fits_of_the_context_are_watched() -> None:
     before = source()
-    with watching_noise() as may_have_drawn:
+    with tracking_noise() as may_have_drawn:
         before.sampler.permutation(3)
         assert not may_have_drawn()
     source().sampler.permutation(3)

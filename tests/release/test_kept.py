@@ -13,7 +13,7 @@ from dprepro.data.domain import Domain, NumericFeature
 from dprepro.estimators.targets import LEAST_RANGE
 from dprepro.methods import registry
 from dprepro.methods.entry import Setting
-from dprepro.privacy.ledger import watching_noise
+from dprepro.privacy.ledger import tracking_noise
 from dprepro.release.planning import _unfit
 from tools.domains import BOUNDS, tried
 
@@ -57,7 +57,7 @@ def test_targets_of_any_bounds_are_kept_or_refused_before_any_noise(method: str)
         model: Any = registry.get(method).build(
             Setting("regression", 1.0, 1e-5, domain, 3), n_epochs=2
         )
-        with watching_noise() as may_have_drawn:
+        with tracking_noise() as may_have_drawn:
             try:
                 model.fit(X, np.linspace(lower, upper, 40))
             except ValueError:

@@ -11,7 +11,7 @@ import pytest
 from dprepro.methods.dp_ebm.queries import CellCounts
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
 from dprepro.rows.answer_log import KeptAnswers, UnkeptAnswers, digest
-from dprepro.rows.backends import ChunkHolder
+from dprepro.rows.backends import ChunkBackend
 from dprepro.rows.folder import ANSWERS, Folder, StoreError
 
 ANSWER = np.array([[1.5, -0.1], [np.pi, 1e300]])
@@ -137,7 +137,7 @@ def test_a_store_is_closed_though_its_answers_cannot_be(path: Path) -> None:
         def close(self, finished: bool) -> None:
             closed.append(finished)
 
-    holder: Any = ChunkHolder.__new__(ChunkHolder)
+    holder: Any = ChunkBackend.__new__(ChunkBackend)
     holder.answers, holder._store = Full(), Rows()
     with pytest.raises(OSError, match="no room"):
         holder.close(False)

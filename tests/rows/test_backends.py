@@ -13,7 +13,7 @@ from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlus
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC
 from dprepro.methods.dp_ebm_plus.queries import Histogram, Merge, Start
 from dprepro.rows import backends as holders
-from dprepro.rows.backends import LEAST_ROWS, ArrayHolder, even_parts
+from dprepro.rows.backends import LEAST_ROWS, MemoryBackend, even_parts
 from dprepro.runtime.threads import Threads
 from tests.released import published
 
@@ -100,7 +100,7 @@ def test_parts_are_all_rows_once(rows, parts):
 def test_a_thread_is_not_woken_for_few_rows(rows, parts, monkeypatch):
     monkeypatch.setattr(holders, "LEAST_ROWS", LEAST_ROWS)
     with Threads(3) as threads:
-        found = ArrayHolder(lambda part: part, rows, threads).partitions
+        found = MemoryBackend(lambda part: part, rows, threads).partitions
     assert len(found) == parts
     assert (found[0].start, found[-1].stop) == (0, rows)
 
@@ -116,7 +116,7 @@ def test_moves_wake_no_thread_and_bins_do(monkeypatch):
     domain, loss = Domain(FEATURES, ("0", "1")), LOGISTIC
     rows = Rows(X, y.astype(np.float32))
     with Threads(2) as threads:
-        holder = ArrayHolder(
+        holder = MemoryBackend(
             lambda part: ExactAnswers.of(rows.part(part), domain, loss), len(rows), threads
         )
         told = [len(shared)]

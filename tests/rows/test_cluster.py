@@ -25,7 +25,7 @@ from dprepro.privacy.curator_base import GaussianMechanism
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.query import ScaledInteger
 from dprepro.rows import cluster as cluster_module
-from dprepro.rows.cluster import ClusterError, ClusterHolder, Seen
+from dprepro.rows.cluster import ClusterBackend, ClusterError, Seen
 from tests.experiment.cluster import Cluster
 from tests.released import published
 from tests.rows import clustered
@@ -146,13 +146,13 @@ def test_only_sums_travel_and_one_answer_a_worker(
     two: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replies: list[Any] = []
-    wait_for_reply = ClusterHolder._wait_for_reply
+    wait_for_reply = ClusterBackend._wait_for_reply
 
-    def spied(holder: ClusterHolder, held: Any, reply: Any) -> Any:
+    def spied(holder: ClusterBackend, held: Any, reply: Any) -> Any:
         replies.append(wait_for_reply(holder, held, reply))
         return replies[-1]
 
-    monkeypatch.setattr(ClusterHolder, "_wait_for_reply", spied)
+    monkeypatch.setattr(ClusterBackend, "_wait_for_reply", spied)
     rounds = rounds_of(monkeypatch)
     X, y = clustered.collections("z", True, 40)
     wait(X := X.persist())
@@ -239,22 +239,22 @@ def rounds_of(
     """Return the questions of a fit as they come; call `before` and `during` with their number."""
     asked: list[Any] = []
     sent_in: list[int] = []
-    answer, ask = ClusterHolder.answer, ClusterHolder._ask
+    answer, ask = ClusterBackend.answer, ClusterBackend._ask
 
-    def answered(holder: ClusterHolder, question: Any) -> ScaledInteger:
+    def answered(holder: ClusterBackend, question: Any) -> ScaledInteger:
         asked.append(question)
         before(len(asked))
         return answer(holder, question)
 
-    def sent(holder: ClusterHolder, held: Any, question: Any) -> Any:
+    def sent(holder: ClusterBackend, held: Any, question: Any) -> Any:
         reply = ask(holder, held, question)
         if held is holder._held[-1] and len(asked) not in sent_in:
             sent_in.append(len(asked))
             during(len(asked))
         return reply
 
-    monkeypatch.setattr(ClusterHolder, "answer", answered)
-    monkeypatch.setattr(ClusterHolder, "_ask", sent)
+    monkeypatch.setattr(ClusterBackend, "answer", answered)
+    monkeypatch.setattr(ClusterBackend, "_ask", sent)
     return asked
 
 

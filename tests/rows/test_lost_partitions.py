@@ -21,7 +21,7 @@ from dprepro.methods.dp_ebm.rounds import EBMPartition
 from dprepro.privacy.query import Instruction
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.rows import cluster
-from dprepro.rows.cluster import ClusterError, ClusterHolder, HeldParts
+from dprepro.rows.cluster import ClusterBackend, ClusterError, HeldParts
 from tests.rows.test_cluster_worker import TABLE, job, reading, steps
 
 BEFORE, ASKED = "before it is asked", "before it replies"
@@ -118,7 +118,7 @@ def holding(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(distributed, "get_worker", lambda: worker)
     monkeypatch.setattr(distributed, "wait", lambda futures, timeout: None)
 
-    def hold(workers: int) -> tuple[ClusterHolder, Cluster]:
+    def hold(workers: int) -> tuple[ClusterBackend, Cluster]:
         running = Cluster([Worker(f"w{k}") for k in range(workers)])
         monkeypatch.setattr(cluster, "_client", lambda: running)
         ends = [0, 11, 30, 30, 64, len(TABLE)]
@@ -129,7 +129,7 @@ def holding(monkeypatch: pytest.MonkeyPatch) -> Any:
             whole="{k}",
         )
         made = job()
-        return ClusterHolder(rows, made.sort, partial(EBMPartition, sorting=made.sort)), running
+        return ClusterBackend(rows, made.sort, partial(EBMPartition, sorting=made.sort)), running
 
     return hold
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from dprepro.data.domain import Domain, draw_features
+from dprepro.data.domain import Domain, sample_features
 from dprepro.estimators.base import DPEstimator, FrameModel
 from dprepro.estimators.inputs import (
     DOMAIN,
@@ -176,7 +176,7 @@ class DPBagClassifier(ClassifierMixin, DPEstimator, FrameModel):
         """Return the student's rows, encoded, float64 (labels, columns)."""
         if self.inputs == "rows":
             return curator.student_rows(labels)
-        return encode(draw_features(domain, labels, curator.public_generator), domain)
+        return encode(sample_features(domain, labels, curator.public_generator), domain)
 
     def _open_ledger(self, domain: Domain | None) -> Ledger:
         return self._new_ledger(

@@ -39,9 +39,9 @@ from dprepro.privacy.sensitivity import (
     ZERO_OUT,
     histogram_sensitivity,
 )
-from dprepro.rows.backends import ChunkHolder, even_parts
+from dprepro.rows.backends import ChunkBackend, even_parts
 from dprepro.rows.chunked import CollectionRows
-from dprepro.rows.cluster import ClusterHolder
+from dprepro.rows.cluster import ClusterBackend
 from dprepro.rows.partition import recode, sort_columns
 from dprepro.runtime.threads import ALONE, Threads
 
@@ -183,8 +183,8 @@ class DPEBMCurator(Curator):
             return ExactRows.of(rows, sorting, threads)
         make = partial(EBMPartition, sorting=sorting)
         if isinstance(rows, CollectionRows):
-            return RowsInRounds(ClusterHolder(rows, sorting, make), drawn_now)
-        holder = ChunkHolder.of(rows, sorting, make, threads)
+            return RowsInRounds(ClusterBackend(rows, sorting, make), drawn_now)
+        holder = ChunkBackend.of(rows, sorting, make, threads)
         self._go_on_with(holder.answers)
         return RowsInRounds(holder, holder.answers.once)
 

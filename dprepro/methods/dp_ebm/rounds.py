@@ -35,8 +35,8 @@ from dprepro.methods.dp_ebm.losses import (
 )
 from dprepro.methods.dp_ebm.queries import CellCounts
 from dprepro.privacy.query import Instruction, ScaledInteger
-from dprepro.rows.backends import ChunkHolder
-from dprepro.rows.cluster import ClusterHolder
+from dprepro.rows.backends import ChunkBackend
+from dprepro.rows.cluster import ClusterBackend
 from dprepro.rows.partition import Columns, Partition, SortedRows, sort_columns
 from dprepro.rows.table import report
 
@@ -253,7 +253,7 @@ class RowsInRounds:
         See `boost_by_rounds`.
     """
 
-    holder: ChunkHolder[EBMPartition] | ClusterHolder
+    holder: ChunkBackend[EBMPartition] | ClusterBackend
     release: Callable[[StepSums, Callable[[], np.ndarray]], np.ndarray]
 
     @property
@@ -276,7 +276,7 @@ class RowsInRounds:
         )
 
     def close(self, finished: bool) -> None:
-        """See `ChunkHolder`."""
+        """See `ChunkBackend`."""
         self.holder.close(finished)
 
 

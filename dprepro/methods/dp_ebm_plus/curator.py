@@ -54,9 +54,9 @@ from dprepro.privacy.query import (
     SensitivityError,
 )
 from dprepro.privacy.sensitivity import ADD_REMOVE, histogram_sensitivity, leaf_sum_sensitivity
-from dprepro.rows.backends import ArrayHolder, ChunkHolder
+from dprepro.rows.backends import ChunkBackend, MemoryBackend
 from dprepro.rows.chunked import CollectionRows
-from dprepro.rows.cluster import ClusterHolder
+from dprepro.rows.cluster import ClusterBackend
 from dprepro.rows.partition import (
     Columns,
     MemoryColumns,
@@ -280,9 +280,9 @@ class PlusCurator(Curator):
 
     def _hold(
         self, rows: FitRows, domain: Domain, threads: Threads
-    ) -> ArrayHolder[ExactAnswers] | ChunkHolder[ExactAnswers] | ClusterHolder:
+    ) -> MemoryBackend[ExactAnswers] | ChunkBackend[ExactAnswers] | ClusterBackend:
         if isinstance(rows, Rows):
-            return ArrayHolder(
+            return MemoryBackend(
                 lambda part: ExactAnswers.of(rows.part(part), domain, self._loss),
                 len(rows),
                 threads,
@@ -290,8 +290,8 @@ class PlusCurator(Curator):
         sorting = Sorting(domain, self._loss)
         make = partial(ExactAnswers, sorting=sorting)
         if isinstance(rows, CollectionRows):
-            return ClusterHolder(rows, sorting, make)
-        holder = ChunkHolder.of(rows, sorting, make, threads)
+            return ClusterBackend(rows, sorting, make)
+        holder = ChunkBackend.of(rows, sorting, make, threads)
         self._go_on_with(holder.answers)
         return holder
 

@@ -11,7 +11,7 @@ from dprepro.judge.check import CheckReport
 from dprepro.judge.claims import ClaimVerdict, Outcome
 from dprepro.judge.verdicts import CellVerdict, Verdict
 from dprepro.papers.cells import PublishedCell
-from dprepro.privacy.guarantee_status import NO_LEDGER, AuditVerdict, Noise, Standing
+from dprepro.privacy.guarantee_status import NO_LEDGER, AuditVerdict, GuaranteeStatus, Noise
 from dprepro.report.formatting import verdict_figures
 from dprepro.report.page.cells import Cell, Head, Kind, Row, Sheet, level_cell, tone, verdict_cell
 from dprepro.results.audits import Audit
@@ -77,9 +77,9 @@ def _spent(spending: Spending) -> Row:
         f"{s.stated:g}\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}{_number(s.spent)}"
         for s in spending.levels
     ]
-    state = Standing.HOLDS if spending.stands else Standing.FAILS
+    state = GuaranteeStatus.HOLDS if spending.stands else GuaranteeStatus.FAILS
     if spending.unverified:
-        state = Standing.UNVERIFIED
+        state = GuaranteeStatus.UNVERIFIED
     fields = (
         *(Cell(text) for text in (spending.dataset, spending.method, spending.adjacency)),
         Cell(f"{spending.delta:g}"),
