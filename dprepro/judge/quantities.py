@@ -54,16 +54,8 @@ def found_params(
 ) -> Mapping[str, Any]:
     """Return the parameters of a method: its defaults, and what a config has in their place.
 
-    Raises DpreproError if there is no such config or method.
-
-    Parameters
-    ----------
-    config
-        The name of a config, or None for the defaults alone.
-    method
-        A label in the config, or the name of a method.
-    epsilon
-        The privacy level whose own parameters count, if any.
+    `method` is a label in the config, or without one a method's name. The config's parameters of
+    the level `epsilon` count, if any. Raises DpreproError if there is no such config or method.
     """
     from dprepro.methods.registry import get
 

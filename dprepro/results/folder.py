@@ -112,13 +112,12 @@ def read_results(
 
     Parameters
     ----------
+    plan_of
+        Returns what a config asks for, by its name, as far as is known: asked of journals that
+        state no plan. Otherwise the last of several settings under a label counts, and a complete
+        cell has as many splits as the fullest of the same dataset in the same journal.
     only_usual
         Leave out what `usual` does.
-    plan_of
-        Returns what the config of a journal asks for, by its name, as far as is known. It is asked
-        of journals that state no plan. Otherwise the last of several settings under a label
-        counts, and a complete cell has as many splits as the fullest of the same dataset in the
-        same journal.
 
     Examples
     --------

@@ -373,7 +373,7 @@ def _together(panels: Sequence[Panel], files: Sequence[bytes], ending: str) -> b
     """Return the picture of all panels, with one set of keys in place of each one's own."""
     figure = Figure(figsize=(_WIDTH, _KEYS))
     _draw_keys(figure, panels, 2)
-    (keys,) = contents(figure, [ending])
+    (keys,) = contents(lambda: figure, [ending])
     return put_together(files, keys, ending, _KEYS, _COLUMNS * _WIDTH)
 
 

@@ -101,22 +101,16 @@ def save_figures(
     """Draw each figure, write it as NAME.FORMAT, for every format, and return the paths.
 
     Several processes share the figures: what draws one can be pickled, and the largest is the last.
-    The same figures give the same bytes.
+    The same figures give the same bytes. `more` makes further files, by name, from those of the
+    figures in a format and from that format. Margins are cut to what is drawn, unless not `is_cut`.
 
     Raises DpreproError if a file cannot be written.
-
-    Parameters
-    ----------
-    more
-        Makes further files, by name, from those of the figures in a format and from that format.
-    is_cut
-        Whether the margins of each figure are cut to what is drawn; else they are as given.
     """
     endings = list(formats)
     paths = []
     try:
         folder.mkdir(parents=True, exist_ok=True)  # what cannot be written is not drawn
-        jobs = [partial(_contents, draw, endings, is_cut) for draw in figures.values()]
+        jobs = [partial(contents, draw, endings, is_cut) for draw in figures.values()]
         drawn = dict(zip(figures, in_processes(jobs), strict=True))
         for name, make in (more or {}).items():
             each = zip(*drawn.values(), strict=True)
@@ -133,12 +127,11 @@ def save_figures(
     return paths
 
 
-def _contents(draw: Callable[[], Figure], endings: Sequence[str], is_cut: bool) -> list[bytes]:
-    return contents(draw(), endings, is_cut)
-
-
-def contents(figure: Figure, endings: Sequence[str], is_cut: bool = False) -> list[bytes]:
-    """Return the files of a figure, one a format; see `save_figures`."""
+def contents(
+    draw: Callable[[], Figure], endings: Sequence[str], is_cut: bool = False
+) -> list[bytes]:
+    """Return the files of the figure that `draw` returns, one a format; see `save_figures`."""
+    figure = draw()
     lay_out(figure)
     box = figure.get_tightbbox().padded(_EDGE) if is_cut else None
     files = []

@@ -27,18 +27,9 @@ NO_LEDGER = "The file has no ledger: it promises no privacy."
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What the ledger of a model says, in words.
+    """What the ledger of a model says: in words, as a table of releases, and all else as `said`.
 
-    Attributes
-    ----------
-    verdict, spending
-        A line each; `spending` is empty without a ledger.
-    holds
-        Whether the guarantee holds.
-    heads, releases
-        The releases as a table.
-    said
-        All else: headings, each with its lines.
+    `spending` is empty without a ledger. `said` has headings, each with its lines.
     """
 
     verdict: str
@@ -55,20 +46,17 @@ class Content:
 
     Attributes
     ----------
-    features, pairs
-        How many features, and functions of pairs of them, there are.
     axis
         What functions and their sum are measured in: "log odds of >50K", or the target.
-    warning
-        Why the model is not for release; empty if the file does not say so.
-    origin
-        What the file says of how the model came about: names and values.
-    bands
-        What the bands are and are not, in sentences; empty if the noise is not known.
+    features, pairs
+        How many features, and functions of pairs of them, there are.
+    warning, origin
+        What the file says of why the model is not for release, and of how it came about.
+    bands, intervals
+        In sentences, what the bands are and are not, and how near targets are to predictions; empty
+        if the noise is not known, and if that was not released.
     had_few_rows
         Whether rows were few for the noise, so that the bands need a warning.
-    intervals
-        How near targets are to predictions, in sentences; empty if that was not released.
     data
         What the script works with, as JSON that is safe within HTML.
     """
@@ -95,18 +83,10 @@ def model_page(
     """Return one HTML page that shows a fitted or loaded model and edits it, and needs no network.
 
     Nothing but the model is read. What the page downloads is a model file with the edits made
-    there; without any it is the file that `dprepro.additive.file.save_model` writes.
+    there, called after the model file's `name`; without any it is the file that
+    `dprepro.additive.file.save_model` writes, with its `origin`.
 
     Raises DpreproError if the model holds what a model file cannot.
-
-    Parameters
-    ----------
-    title
-        The heading.
-    name
-        Of the model file; what is downloaded is called after it.
-    origin
-        As for `save_model`.
     """
     content = content_of(model, title, name, origin)
     return render_alone("dprepro.report.model_page", {"page": content}, SCRIPTS)

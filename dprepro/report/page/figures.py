@@ -58,14 +58,10 @@ class Mark:
     look: Mapping[str, Any]
 
 
+_RING = {"color": BLUE, "mfc": "none", "mew": 0.7}
 MARKS = (
     Mark("equivalent", frozenset({Verdict.EQUIVALENT}), "o", {"color": BLUE, "mew": 0}),
-    Mark(
-        "inconclusive",
-        frozenset({Verdict.INCONCLUSIVE}),
-        "o",
-        {"color": BLUE, "mfc": "none", "mew": 0.7},
-    ),
+    Mark("inconclusive", frozenset({Verdict.INCONCLUSIVE}), "o", _RING),
     Mark("different", frozenset({Verdict.BETTER, Verdict.WORSE}), "^", {"color": ORANGE, "mew": 0}),
 )
 """Disc, ring and triangle: apart without colour, too."""
@@ -131,12 +127,9 @@ def draw_quantiles(report: CheckReport) -> Figure | None:
     Without differences the dots follow the line. The band holds 95 % of the dots of each
     rank if cells were independent; those of one dataset are not, so it is a guide and no test.
     """
-    cells = [
-        cell for cell in report.verdicts if cell.verdict.is_final and cell.comparison is not None
-    ]
+    cells = _judged(report)
     if len(cells) < 2:
         return None
-    cells.sort(key=normal_score)
     scores = np.array([normal_score(cell) for cell in cells])
     ranks = np.arange(1, len(cells) + 1)
     across = ndtri((ranks - 0.5) / len(cells))
@@ -167,17 +160,15 @@ def far_cells(report: CheckReport, most: int = 5) -> str:
 
     ``"pol, ebm: +14.0 (z +52.9)"``
     """
-    judged: Sequence[CellVerdict] = [
-        cell for cell in report.verdicts if cell.verdict.is_deviation and cell.comparison
+    found = [
+        (normal_score(cell), cell.published, cell.comparison.z)
+        for cell in report.verdicts
+        if cell.verdict.is_deviation and cell.comparison
     ]
-    farthest = sorted(judged, key=lambda cell: -abs(normal_score(cell)))[:most]
+    farthest = sorted(found, key=lambda one: -abs(one[0]))[:most]
     return "; ".join(
-        plain(
-            f"{cell.published.dataset}, {cell.published.method}: {normal_score(cell):+.1f} "
-            f"(z {cell.comparison.z:+.1f})"
-        )
-        for cell in farthest
-        if cell.comparison
+        plain(f"{printed.dataset}, {printed.method}: {score:+.1f} (z {z:+.1f})")
+        for score, printed, z in farthest
     )
 
 
@@ -221,14 +212,7 @@ def figure_groups(
 ) -> list[FigureGroup]:
     """Return the figures of a page by kind; a kind without any is left out.
 
-    Parameters
-    ----------
-    tables
-        Built with ``compare=True``.
-    folder
-        The results' folder: saved models lie below it, in `MODELS`.
-    report
-        The verdicts on printed cells.
+    `tables` are built with ``compare=True``. Saved models lie in `MODELS` below the `folder`.
     """
     planned = [curve_figures(tables), shape_figures(folder)]
     pictures = iter(in_processes([draw for _, drawings in planned for draw in drawings]))

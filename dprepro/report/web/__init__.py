@@ -27,17 +27,9 @@ def render_alone(
     """Return a page as HTML: styles and scripts inside, no address of anything outside.
 
     Every text is escaped, and the page's own policy lets no script run but the one it ships, known
-    by its hash. The same values give the same text.
-
-    Parameters
-    ----------
-    package
-        Its folder ``template`` holds ``page.html``, ``page.css`` and the scripts. The template gets
-        `values` and `css`, `script`, `policy` and `version`.
-    scripts
-        Names of files, put together in this order.
-    functions, filters
-        What templates may call, macros included.
+    by its hash. The same values give the same text. The folder ``template`` of `package` holds
+    ``page.html``, ``page.css`` and the `scripts`, put together in this order. The template gets
+    `values`, `css`, `script`, `policy` and `version`, and may call `functions` and `filters`.
     """
     environment = Environment(
         loader=PackageLoader(package, "template"),

@@ -225,7 +225,7 @@ def filled(colour, wide=2.0, high=1.5):
 
 def together(ending, widest=4.1):
     colours = [*COLOURS, "#00ffff"]
-    (*files, keys) = (contents(filled(colour), [ending])[0] for colour in colours)
+    (*files, keys) = (contents(partial(filled, colour), [ending])[0] for colour in colours)
     return put_together(files, keys, ending, BELOW, widest)
 
 
