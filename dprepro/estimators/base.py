@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,29 @@ from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sensitivity import Adjacency
 from dprepro.privacy.subsampling import ACCOUNTANTS, moments_epsilon, sampled_sigma
 from dprepro.runtime.arguments import Integer
+
+Kind = TypeVar("Kind", bound=type)
+
+
+def tagged(**tags: bool) -> Callable[[Kind], Kind]:
+    """Decorate a classifier or regressor with tags of scikit-learn's, which its checks follow.
+
+    `poor_score` is for noise, or defaults, that are too large for the small tables of the checks.
+    """
+
+    def decorated(kind: Kind) -> Kind:
+        owner: Any = kind
+
+        def __sklearn_tags__(self: Any) -> Any:  # noqa: N807 - scikit-learn's name
+            found = super(owner, self).__sklearn_tags__()
+            for name, value in tags.items():
+                setattr(found.classifier_tags or found.regressor_tags, name, value)
+            return found
+
+        owner.__sklearn_tags__ = __sklearn_tags__
+        return kind
+
+    return decorated
 
 
 class DPEstimator(Parametrised, BaseEstimator):
@@ -77,6 +100,7 @@ class FrameModel(BaseEstimator):
         return tags
 
 
+@tagged(multi_class=False)
 class BinaryModel(ClassifierMixin, FrameModel):
     """A classifier of two labels by a score, which its class defines as `decision_function`."""
 
@@ -108,11 +132,6 @@ class BinaryModel(ClassifierMixin, FrameModel):
     def _middle(self) -> float:
         """The score at which both classes are alike."""
         return 0.0
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 class SampledEstimator(DPEstimator):

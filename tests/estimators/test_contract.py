@@ -53,8 +53,6 @@ ELSEWHERE = {
     "audit/subjects.py": {"module": "a module of cases need not have both kinds"},
     "additive/export/interpret.py": {"model": "only a model of targets has a range"},
     "cli/__init__.py": {"importlib.import_module(f'{__name__}.{module}')": "commands by name"},
-    "judge/check.py": {"cell": "fields of a verdict, by name"},
-    "report/page/content.py": {"row": "fields of a row, by name"},
     "data/fingerprint.py": {
         "card": "fields of a card, by name",
         "source": "fields of a source, by name",

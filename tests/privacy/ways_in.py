@@ -60,6 +60,8 @@ ALLOWED = {
         "module_from_spec",
         "getattr(..., name)",  # fields of an entry
     },
+    # Tags of scikit-learn's, which know nothing of a fit.
+    "dprepro.estimators.base": {"setattr(..., name)"},
     # The class of an estimator, by the name that its entry has. The line of the user's file where
     # an error arose is found as below.
     "dprepro.methods.entry": {"getattr(..., name)", "__traceback__"},

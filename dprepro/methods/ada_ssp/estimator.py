@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from dprepro.data.domain import Domain
-from dprepro.estimators.base import DPEstimator, FrameModel
+from dprepro.estimators.base import DPEstimator, FrameModel, tagged
 from dprepro.estimators.inputs import (
     DOMAIN,
     SEED,
@@ -33,6 +33,7 @@ _GRID = 2.0**-16
 """Coefficients are rounded to it: what linear algebra adds on other processors is far smaller."""
 
 
+@tagged(poor_score=True)
 @dataclass(eq=False, repr=False, kw_only=True)
 class AdaSSPRegressor(RegressorMixin, DPEstimator, FrameModel):
     """Linear regression from sufficient statistics with an adaptive penalty (Wang 2018).
@@ -124,11 +125,6 @@ class AdaSSPRegressor(RegressorMixin, DPEstimator, FrameModel):
         lower, upper = target_range(self.domain_)
         scores = UnitRows(self.domain_, plain(self, "knots")).scores(frame, self.coef_)
         return (lower + upper + (upper - lower) * np.clip(scores, -1.0, 1.0)) / 2
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags
 
 
 def unpacked(moments: np.ndarray, columns: int) -> tuple[np.ndarray, np.ndarray]:

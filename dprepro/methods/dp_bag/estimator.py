@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from dprepro.data.domain import Domain, sample_features
-from dprepro.estimators.base import DPEstimator, FrameModel
+from dprepro.estimators.base import DPEstimator, FrameModel, tagged
 from dprepro.estimators.inputs import (
     DOMAIN,
     SEED,
@@ -38,6 +38,7 @@ _UNKNOWN = ("bounds and categories of all features", "which features have missin
 """What a fit without a domain will read, in words, before its rows are there."""
 
 
+@tagged(multi_class=False, poor_score=True)
 @dataclass(eq=False, repr=False, kw_only=True)
 class DPBagClassifier(ClassifierMixin, DPEstimator, FrameModel):
     """Differentially private bagging (Jordon, Yoon, van der Schaar 2019).
@@ -188,12 +189,6 @@ class DPBagClassifier(ClassifierMixin, DPEstimator, FrameModel):
     def _aside(self, rows: int) -> int:
         """Return how many rows teach nobody."""
         return rows // 2 if self.inputs == "rows" else 0
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.classifier_tags.poor_score = True
-        return tags
 
 
 def _observed(domain: Domain | None) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from dprepro.additive.file import require_kept
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.additive.shapes import noise_variance
 from dprepro.data.domain import CategoricalFeature, Domain, Feature
-from dprepro.estimators.base import DPEstimator
+from dprepro.estimators.base import DPEstimator, tagged
 from dprepro.estimators.inputs import (
     DOMAIN,
     JOBS,
@@ -178,6 +178,7 @@ def _inner_edges(feature: Feature, max_bins: int) -> np.ndarray:
     return cell_edges(feature, max_bins)[1:-1]
 
 
+@tagged(poor_score=True)
 class DPEBMClassifier(_DPEBM, AdditiveClassifier):
     """Differentially private explainable boosting for binary labels.
 
@@ -267,12 +268,8 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
         self._train(rows, domain, LogisticLoss(adaptive=self.sensitivity == "sound"))
         return self
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True
-        return tags
 
-
+@tagged(poor_score=True)
 class DPEBMRegressor(_DPEBM, AdditiveRegressor):
     """Differentially private explainable boosting for regression.
 
@@ -312,8 +309,3 @@ class DPEBMRegressor(_DPEBM, AdditiveRegressor):
         self._train(rows, domain, loss)
         self.range_ = loss.bounds if sound else None
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags

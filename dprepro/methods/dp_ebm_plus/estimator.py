@@ -19,7 +19,7 @@ from dprepro.additive.model import (
     ResidualSizes,
 )
 from dprepro.data.domain import Domain
-from dprepro.estimators.base import DPEstimator
+from dprepro.estimators.base import DPEstimator, tagged
 from dprepro.estimators.inputs import (
     DOMAIN,
     JOBS,
@@ -135,6 +135,7 @@ class _DPEBMPlus(DPEstimator, AdditiveModel):
             )
 
 
+@tagged(poor_score=True)
 class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     """Differentially private additive model for binary labels, mostly more accurate than DP-EBM.
 
@@ -263,12 +264,8 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
         make_all_monotone(self, self.monotone)
         return self
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True
-        return tags
 
-
+@tagged(poor_score=True)
 class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
     """Differentially private additive model for regression, more accurate than DP-EBM.
 
@@ -297,8 +294,3 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
         self._set_shapes(shapes, middle + intercept)
         make_all_monotone(self, self.monotone)
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags

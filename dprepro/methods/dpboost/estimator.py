@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from dprepro.data.domain import Domain, TaskKind
-from dprepro.estimators.base import BinaryModel, DPEstimator, FrameModel
+from dprepro.estimators.base import BinaryModel, DPEstimator, FrameModel, tagged
 from dprepro.estimators.inputs import (
     DOMAIN,
     SEED,
@@ -159,6 +159,7 @@ class _DPBoost(DPEstimator, FrameModel):
         return forest.scores(np.arange(len(codes))) * UNIT
 
 
+@tagged(poor_score=True)
 class DPBoostClassifier(BinaryModel, _DPBoost):
     """DPBoost for binary labels: squared loss on labels -1 and +1, starting from 0.
 
@@ -269,12 +270,8 @@ class DPBoostClassifier(BinaryModel, _DPBoost):
     def _middle(self) -> float:
         return sum(self._variant.scale) / 2
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True
-        return tags
 
-
+@tagged(poor_score=True)
 class DPBoostRegressor(RegressorMixin, _DPBoost):
     """DPBoost for regression.
 
@@ -304,8 +301,3 @@ class DPBoostRegressor(RegressorMixin, _DPBoost):
             scores = np.clip(scores, low, high)
         lower, upper = target_range(self.domain_)
         return lower + (upper - lower) * (scores - low) / (high - low)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags

@@ -15,7 +15,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dprepro.data.domain import Domain
-from dprepro.estimators.base import DPEstimator
+from dprepro.estimators.base import DPEstimator, tagged
 from dprepro.estimators.inputs import DOMAIN, SEED, fitting, plain
 from dprepro.methods.lazybb import ADJACENCY
 from dprepro.methods.lazybb.calibration import (
@@ -43,6 +43,7 @@ BASES = ("1r", "topdown")
 CONSTANT = "(constant)"
 
 
+@tagged(multi_class=False)
 @dataclass(eq=False, repr=False)
 class LazyBBClassifier(ClassifierMixin, DPEstimator):
     """Smooth boosting of 1-Rules or small trees over Boolean columns; the model is a vote.
@@ -249,11 +250,6 @@ class LazyBBClassifier(ClassifierMixin, DPEstimator):
         check_calibration(self.calibration, self.base, self.composition)
         if is_private(self.epsilon):
             check_composition(self.composition, self.delta)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 class OneRule(LazyBBClassifier):

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dprepro.data.domain import Domain
-from dprepro.estimators.base import SampledEstimator
+from dprepro.estimators.base import SampledEstimator, tagged
 from dprepro.estimators.inputs import DOMAIN, SEED, Parametrised, checked, fitting, plain
 from dprepro.methods.locally_linear import ADJACENCY
 from dprepro.methods.locally_linear.curator import (
@@ -63,6 +63,7 @@ _LARGEST = 1e15
 """Of a constant: what it is multiplied by is far from what float32 can hold."""
 
 
+@tagged(poor_score=True)
 @dataclass(eq=False, repr=False, kw_only=True)
 class LocallyLinearMaps(Parametrised, ClassifierMixin, BaseEstimator):
     """Parameters of the model and of training, predictions and explanations."""
@@ -168,11 +169,6 @@ class LocallyLinearMaps(Parametrised, ClassifierMixin, BaseEstimator):
         """Return all maps of all classes: what each class responds to, whatever the input."""
         check_is_fitted(self)
         return GlobalExplanation(self.classes_, self.filters_, self.offsets_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # with the defaults, which are for images
-        return tags
 
 
 def released_mean(curator: LLMCurator, params: FitSettings) -> MeanGradient:

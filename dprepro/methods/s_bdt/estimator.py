@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from dprepro.data.domain import Domain
-from dprepro.estimators.base import BinaryModel, DPEstimator, FrameModel
+from dprepro.estimators.base import BinaryModel, DPEstimator, FrameModel, tagged
 from dprepro.estimators.inputs import (
     DOMAIN,
     SEED,
@@ -272,6 +272,7 @@ class SBDTClassifier(BinaryModel, _SBDT):
             raise ValueError("initial_share is for numbers, not for labels: leave it at 0")
 
 
+@tagged(poor_score=True)
 class SBDTRegressor(RegressorMixin, _SBDT):
     """Boosted trees for numbers; see `SBDTClassifier`.
 
@@ -293,8 +294,3 @@ class SBDTRegressor(RegressorMixin, _SBDT):
         scores = self._scores(X)
         low, high = map(float, self.domain_.target)
         return low + (scores + 1) / 2 * (high - low)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import RegressorMixin
 
-from dprepro.estimators.base import BinaryModel, DPEstimator, FrameModel
+from dprepro.estimators.base import BinaryModel, DPEstimator, FrameModel, tagged
 from dprepro.estimators.inputs import SEED, Rows, fitting, read_training_rows
 from dprepro.methods.toy_ebm import ADJACENCY
 from dprepro.methods.toy_ebm.curator import (
@@ -71,6 +71,7 @@ class _ToyDPEBM(DPEstimator, FrameModel):
         return tags
 
 
+@tagged(poor_score=True)
 class ToyDPEBMClassifier(BinaryModel, _ToyDPEBM):
     """The toy DP-EBM for binary labels. **It is not private**, whatever `epsilon` says.
 
@@ -131,12 +132,8 @@ class ToyDPEBMClassifier(BinaryModel, _ToyDPEBM):
         """
         return 0.0 if self.sigmoid else 0.5
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True
-        return tags
 
-
+@tagged(poor_score=True)
 class ToyDPEBMRegressor(RegressorMixin, _ToyDPEBM):
     """The toy DP-EBM for regression; see `ToyDPEBMClassifier`. **It is not private.**
 
@@ -154,8 +151,3 @@ class ToyDPEBMRegressor(RegressorMixin, _ToyDPEBM):
         """Return the predicted target, float64 (n,)."""
         scores = self._scores(X)
         return expit(scores) if self.sigmoid else scores
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags
