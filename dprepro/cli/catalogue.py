@@ -18,6 +18,8 @@ Words = Annotated[
     typer.Argument(metavar="[WORD]...", help="Only what has all these words in name or title."),
 ]
 
+_HEADS = ("method", "guarantee", "neighbours", "noise")
+
 
 def select(words: Sequence[str], texts: Mapping[str, str], what: str) -> list[str]:
     """Return the names whose texts hold all the words, whatever their case.
@@ -78,9 +80,6 @@ def documents(words: Words = None) -> None:
     found = select(words or (), {name: one.title for name, one in known.items()}, "document")
     rows = [(name, f"{len(known[name].cells()):,} cells", known[name].title) for name in found]
     show_list(rows, figures=[1])
-
-
-_HEADS = ("method", "guarantee", "neighbours", "noise")
 
 
 def methods(

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from dprepro.data.card import Card
     from dprepro.methods.entry import Method
 
+# An entry begins at "@kind{key," and ends at a brace in the first column.
+_ENTRY = re.compile(r"^@\w+\{([^,\s]+),\n.*?^\}$", re.MULTILINE | re.DOTALL)
+
 
 def cite(
     names: Annotated[
@@ -92,9 +95,6 @@ def _of_method(method: Method) -> list[str]:
 
 
 FILE = Path(__file__).with_name("references.bib")
-
-# An entry begins at "@kind{key," and ends at a brace in the first column.
-_ENTRY = re.compile(r"^@\w+\{([^,\s]+),\n.*?^\}$", re.MULTILINE | re.DOTALL)
 
 
 @cache

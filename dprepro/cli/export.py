@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from dprepro.report.crate import Run
     from dprepro.results.folder import Results
 
+_ADDRESS = re.compile(r"https?://\S+$")
+
 
 class Form(str, Enum):
     """What a model can be exported to."""
@@ -106,9 +108,6 @@ def export(
         ):
             unfinished.write_text(text, encoding="utf-8")
     say(f"{output}: the model, as {_KINDS[to]}")
-
-
-_ADDRESS = re.compile(r"https?://\S+$")
 
 
 def export_crate(

@@ -28,6 +28,13 @@ AllowTunedSplits = Annotated[
 
 _ALLOWED = "Allowed are numbers above 0, such as 0.5, 1 or 8"
 
+SHOWS_SCORES = "the picture shows exact scores"
+
+DEFAULT_FOLDER = Path("results")
+
+SHIPPED = Path("shipped")
+"""The name that means the folder of the runs that come with dprepro."""
+
 
 def one_level(help: str) -> Any:
     """Return the option of a command that takes one level at a time."""
@@ -68,20 +75,10 @@ def _number(text: str) -> float | None:
         return None
 
 
-SHOWS_SCORES = "the picture shows exact scores"
-
-
 def warn(is_private: bool, what: str) -> None:
     """Print to standard error that `what` is not for release, if the rows are private."""
     if is_private:
         typer.echo(f"PRIVATE DATA: {what}, not covered by epsilon: keep it to yourself", err=True)
-
-
-DEFAULT_FOLDER = Path("results")
-
-
-SHIPPED = Path("shipped")
-"""The name that means the folder of the runs that come with dprepro."""
 
 
 def _folder_meant(context: typer.Context, folder: Path) -> Path:

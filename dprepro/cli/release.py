@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 _COLUMNS, _NAMES = 80, 10
 """Of the lines on the terminal, and of the names in front of what is going to be spent."""
 
+_STATES = {
+    "released": "released",
+    "reserved": "not finished; counts, as its noise may have been drawn",
+    "cancelled": "failed before any noise; does not count",
+}
+
 
 def release(
     card: Annotated[str, typer.Argument(help="Path of the card of your dataset.")],
@@ -203,13 +209,6 @@ def verify(
     if found:
         raise typer.Exit(1)
     say(f"{folder}: statement and page are those of the model, and all texts agree")
-
-
-_STATES = {
-    "released": "released",
-    "reserved": "not finished; counts, as its noise may have been drawn",
-    "cancelled": "failed before any noise; does not count",
-}
 
 
 def budget(

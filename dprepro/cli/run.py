@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 
+MOST = 400
+"""How many splits a cell gets at most where nobody says."""
+ENDING = "-until-decided"
+"""Of the journal of the splits that are added, behind the name of the config."""
+
 
 class ExecutorName(str, Enum):
     """Where to run."""
@@ -220,12 +225,6 @@ def run_one(
     for note in display.notes(summary, journal_path(config, options.results)):
         console.print(note, soft_wrap=True)
     return summary.failed + sum(summary.unfinished.values())
-
-
-MOST = 400
-"""How many splits a cell gets at most where nobody says."""
-ENDING = "-until-decided"
-"""Of the journal of the splits that are added, behind the name of the config."""
 
 
 def run_until_decided(

@@ -28,6 +28,9 @@ _PLAIN = {
 _LEAST_WIDTH = 20
 _ERRORS = "dprepro-plain"
 
+SECONDS = 2.0
+"""What takes no longer says nothing."""
+
 
 class _Forgiving(io.RawIOBase):
     """Writes for as long as it can, and says nothing of the rest; notes why it could not."""
@@ -136,10 +139,6 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
         raise error
     lacking = error.object[error.start : error.end]
     return "".join(_PLAIN.get(character, "?") for character in lacking), error.end
-
-
-SECONDS = 2.0
-"""What takes no longer says nothing."""
 
 
 class Patience:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from dprepro.results.folder import Results
     from dprepro.results.metrics import Margin
 
+# The list of what there is holds sentences: longer lines are hard to read.
+_INDEX_WIDTH = 100
+
 
 class TableFormat(str, Enum):
     """How to write a table."""
@@ -40,10 +43,6 @@ class TableFormat(str, Enum):
     LATEX = "latex"
     CSV = "csv"
     JSON = "json"
-
-
-# The list of what there is holds sentences: longer lines are hard to read.
-_INDEX_WIDTH = 100
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,16 @@ _NAMED_LIKE_IDS = re.compile(
 )
 _CAMEL_ID = re.compile(r"[a-z](Id|ID|Nr|No|Key)$")
 
+_PARQUET = (".parquet", ".pq")
+_TEXT = (".csv", ".data", ".txt", ".tsv")
+_ALLOWED = (*_TEXT, *(f"{suffix}.gz" for suffix in _TEXT), ".arff", *_PARQUET)
+_SEPARATORS = (",", ";", "\t", "|")
+_FIRST_LINES, _FIRST_CHARACTERS = 50, 2**20
+"""That are looked at to tell what separates fields."""
+
+_NAMELESS = ("", "Unnamed: 0")
+"""What the index of a table is called in a file that pandas or R wrote."""
+
 
 @dataclass(frozen=True)
 class Form:
@@ -285,17 +295,6 @@ def _identifier(name: str, texts: pa.Array, numeric: bool) -> str:
 
 def _all(texts: pa.ChunkedArray | pa.Array, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
-
-
-_PARQUET = (".parquet", ".pq")
-_TEXT = (".csv", ".data", ".txt", ".tsv")
-_ALLOWED = (*_TEXT, *(f"{suffix}.gz" for suffix in _TEXT), ".arff", *_PARQUET)
-_SEPARATORS = (",", ";", "\t", "|")
-_FIRST_LINES, _FIRST_CHARACTERS = 50, 2**20
-"""That are looked at to tell what separates fields."""
-
-_NAMELESS = ("", "Unnamed: 0")
-"""What the index of a table is called in a file that pandas or R wrote."""
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,9 @@ _LEFT = 20
 
 _METRICS = {"binary": "auc", "regression": "rmse", "multiclass": "accuracy"}
 
+# Enough for every bin rule and both labels; what a ledger says does not depend on the rows.
+ROWS = 400
+
 
 def default_delta(card: Card) -> float:
     """Return the delta of a release: the largest power of ten that is at most 1 / (10 n).
@@ -280,10 +283,6 @@ def _overspent(ledger: Ledger) -> str:
         f"epsilon {ledger.epsilon:g} is above what the samplers allow, whose draws are exact up to "
         f"a tiny distance. At this delta the largest epsilon is {math.floor(largest)}"
     )
-
-
-# Enough for every bin rule and both labels; what a ledger says does not depend on the rows.
-ROWS = 400
 
 
 @dataclass(frozen=True)

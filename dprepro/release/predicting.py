@@ -40,6 +40,15 @@ _LONGEST_KEY, _LONGEST_SHOWN = 100, 50
 # To compare a text with more than these takes seconds.
 _MOST_COMPARED = 1_000
 
+CHUNK_ROWS = 2**16
+"""Rows that are in memory at a time, of a model of up to `_CELLS / CHUNK_ROWS` = 32 features."""
+
+NOTES = "notes"
+"""The column that says what of a row the model does not know."""
+
+_CELLS = 2**21
+_SEPARATORS = (",", ";", "\t", "|")
+
 
 class UnknownValuesError(DpreproError):
     """New rows hold what the model does not know. The message quotes values of these rows.
@@ -255,16 +264,6 @@ def _as_number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-CHUNK_ROWS = 2**16
-"""Rows that are in memory at a time, of a model of up to `_CELLS / CHUNK_ROWS` = 32 features."""
-
-NOTES = "notes"
-"""The column that says what of a row the model does not know."""
-
-_CELLS = 2**21
-_SEPARATORS = (",", ";", "\t", "|")
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,22 @@ from dprepro.runtime.errors import DpreproError
 
 _UNIT = "unit "
 
+_IN_WORDS = {
+    "rows": "the number of rows in the file",
+    "columns": "the number of features",
+    "positives": "the number of positive rows",
+    "positive_share": "bounds on the share of positive rows",
+    "values_sha256": "a checksum of all values",
+}
+_OF_THE_TABLE = ("rows", "columns")
+"""Facts that a card of private rows may state; the statement lists them as public."""
+
+OBSERVED = "observed: read from the rows"
+"""What stands beside each of them on a card."""
+
+_MOST_CATEGORIES = 100
+"""A feature of more has too few rows of each; its texts are a person's to group."""
+
 
 def checked_rows(
     name: str, card: Card, data_dir: Path | None, clips: bool, online: bool = True
@@ -154,17 +170,6 @@ def place_of(card: Card, name: str) -> str:
     return name if card.folder is None else str(Path(name).resolve())
 
 
-_IN_WORDS = {
-    "rows": "the number of rows in the file",
-    "columns": "the number of features",
-    "positives": "the number of positive rows",
-    "positive_share": "bounds on the share of positive rows",
-    "values_sha256": "a checksum of all values",
-}
-_OF_THE_TABLE = ("rows", "columns")
-"""Facts that a card of private rows may state; the statement lists them as public."""
-
-
 def compared_facts(card: Card) -> list[str]:
     """Return in words what the card states of its rows, and every load compares with them."""
     facts = card.expect.model_dump(exclude_none=True)
@@ -203,13 +208,6 @@ def refuse_exact_facts(card: Card) -> None:
             "exists only if that is true, so it would disclose it, and epsilon does not cover it. "
             "Take it out of the card"
         )
-
-
-OBSERVED = "observed: read from the rows"
-"""What stands beside each of them on a card."""
-
-_MOST_CATEGORIES = 100
-"""A feature of more has too few rows of each; its texts are a person's to group."""
 
 
 def observed_entry(

@@ -31,6 +31,45 @@ if TYPE_CHECKING:
 Relation = Literal["zero-out", "add/remove-one", "replace-one"]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
+_NEIGHBOURS = {
+    ADD_REMOVE: "one with and one without {rows}",
+    ZERO_OUT: "one with {rows} and one with nothing in their place ({number} is public)",
+    REPLACE_ONE: "which differ in {rows} ({number} is public)",
+}
+_MECHANISMS = {
+    "gaussian": "normally distributed noise (Gaussian mechanism)",
+    "laplace": "Laplace distributed noise (Laplace mechanism)",
+    "exponential": "random choice (exponential mechanism)",
+    "permute-and-flip": "random choice (permute-and-flip mechanism)",
+    "cited": "as the cited source says",
+}
+_LARGEST_AS_NUMBER = 10.0
+USUAL_DELTA = 1e-4
+"""A delta above this is warned of where the number of rows is not known."""
+
+Loaded = LoadedClassifier | LoadedRegressor
+
+_DIGITS = 6
+ACCOUNTANT = "dp_accounting"
+
+_ALWAYS = (
+    "Other releases of the same rows: later ones, and those by other tools or on other machines, "
+    "which the budget book does not have. Each adds to what is spent.",
+    "What the model says of people in general. It can be used to guess the target of somebody who "
+    "is not in the table.",
+    "How bounds, categories and parameters were chosen. Nobody has checked it. If rows were looked "
+    "at for it, no epsilon covers that.",
+    "How long the fit took, what it left in memory, and who could read the rows on that machine.",
+)
+_CLIPS = "That the release exists. It says that the rows have no category that the card rules out."
+_REFUSES = (
+    "That the release exists. It says that the rows have no value that the card rules out: "
+    "otherwise it would have been refused."
+)
+
+_PACKAGE = "dprepro.release"
+SCHEMA = "statement.schema.json"
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(
@@ -267,23 +306,6 @@ class Statement(_Part):
     registry: Registry
 
 
-_NEIGHBOURS = {
-    ADD_REMOVE: "one with and one without {rows}",
-    ZERO_OUT: "one with {rows} and one with nothing in their place ({number} is public)",
-    REPLACE_ONE: "which differ in {rows} ({number} is public)",
-}
-_MECHANISMS = {
-    "gaussian": "normally distributed noise (Gaussian mechanism)",
-    "laplace": "Laplace distributed noise (Laplace mechanism)",
-    "exponential": "random choice (exponential mechanism)",
-    "permute-and-flip": "random choice (permute-and-flip mechanism)",
-    "cited": "as the cited source says",
-}
-_LARGEST_AS_NUMBER = 10.0
-USUAL_DELTA = 1e-4
-"""A delta above this is warned of where the number of rows is not known."""
-
-
 def is_bounded(adjacency: Adjacency) -> bool:
     """Whether neighbours have the same number of rows, which is then public.
 
@@ -382,27 +404,6 @@ def releases_in_words(earlier: int, other_people: int = 0) -> str:
         )
     known = "1 earlier release" if earlier == 1 else f"{earlier} earlier releases"
     return f"the budget book of the publisher's machine has {known} of these rows{others}"
-
-
-Loaded = LoadedClassifier | LoadedRegressor
-
-_DIGITS = 6
-ACCOUNTANT = "dp_accounting"
-
-_ALWAYS = (
-    "Other releases of the same rows: later ones, and those by other tools or on other machines, "
-    "which the budget book does not have. Each adds to what is spent.",
-    "What the model says of people in general. It can be used to guess the target of somebody who "
-    "is not in the table.",
-    "How bounds, categories and parameters were chosen. Nobody has checked it. If rows were looked "
-    "at for it, no epsilon covers that.",
-    "How long the fit took, what it left in memory, and who could read the rows on that machine.",
-)
-_CLIPS = "That the release exists. It says that the rows have no category that the card rules out."
-_REFUSES = (
-    "That the release exists. It says that the rows have no value that the card rules out: "
-    "otherwise it would have been refused."
-)
 
 
 def state(model: Loaded, content: bytes, publisher: Publisher) -> Statement:
@@ -554,10 +555,6 @@ def _registry(ledger: Ledger, data: DataDomain, publisher: Publisher) -> Registr
 def round_up(epsilon: float) -> float | None:
     """Return an epsilon as statements have it: rounded up, None for infinity, which JSON lacks."""
     return math.ceil(epsilon * 10**_DIGITS) / 10**_DIGITS if math.isfinite(epsilon) else None
-
-
-_PACKAGE = "dprepro.release"
-SCHEMA = "statement.schema.json"
 
 
 def as_json(statement: Statement) -> str:

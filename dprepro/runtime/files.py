@@ -21,6 +21,13 @@ from dprepro.runtime.errors import DpreproError
 
 MEBIBYTE = 2**20
 
+_NO_WAITING: int = os.O_NONBLOCK if os.name == "posix" else 0
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP)
+
+CACHE_VARIABLE = "DPREPRO_CACHE"
+
 
 class NoFileError(DpreproError):
     """There is no file at a path."""
@@ -107,13 +114,6 @@ def read_text(path: Path, most: int) -> str:
 def reason(error: OSError | ValueError) -> str:
     """Return why a file cannot be used, in the words of the operating system."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
-
-
-_NO_WAITING: int = os.O_NONBLOCK if os.name == "posix" else 0
-
-
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-_NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP)
 
 
 def refusal(error: OSError) -> tuple[str, str]:
@@ -293,9 +293,6 @@ def write_all(number: int, data: bytes | bytearray) -> None:
     while data:
         data = data[os.write(number, data) :]
     os.fsync(number)
-
-
-CACHE_VARIABLE = "DPREPRO_CACHE"
 
 
 def cache_dir() -> Path:

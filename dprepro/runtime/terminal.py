@@ -34,6 +34,18 @@ _NO_EDGE = 1_000_000
 # No column of names is made narrower than so many characters.
 _SHORTEST_NAME = 4
 
+_LINED: dict[str, Any] = {"box": box.SIMPLE_HEAD, "title_justify": "left"}
+
+# Of lists: characters between columns, and the widest column but the last.
+_GAP = 2
+_LONGEST_CELL = 36
+# Words that wrap are not set a word a line.
+_READABLE = 16
+
+# A file or a pipe has no width: this one has room for a table of six methods.
+_FILE_WIDTH = 180
+_FILE_HEIGHT = 24
+
 
 @dataclass(frozen=True)
 class StackedColumn:
@@ -219,18 +231,6 @@ def _broken(cell: StackedCell) -> int:
 
 Renderable = RenderableType
 """What a console prints."""
-
-_LINED: dict[str, Any] = {"box": box.SIMPLE_HEAD, "title_justify": "left"}
-
-# Of lists: characters between columns, and the widest column but the last.
-_GAP = 2
-_LONGEST_CELL = 36
-# Words that wrap are not set a word a line.
-_READABLE = 16
-
-# A file or a pipe has no width: this one has room for a table of six methods.
-_FILE_WIDTH = 180
-_FILE_HEIGHT = 24
 
 
 class PlainConsole(Console):

@@ -30,6 +30,23 @@ and a system refuses thousands."""
 
 _GRANTED: ContextVar[int] = ContextVar("threads", default=1)
 
+LEAST = 10**9
+"""Bytes of addresses that a command needs: its libraries take 750 MB."""
+
+A_THREAD = 256 * 10**6
+"""Bytes of addresses for one more thread of linear algebra: a buffer in NumPy's library and one in
+SciPy's, a stack, and the arena of its small allocations."""
+
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+"""What libraries read, as they load, for how many threads they start."""
+
 
 @contextmanager
 def granted(threads: int) -> Iterator[None]:
@@ -184,24 +201,6 @@ class _Worker(threading.Thread):
 
 ALONE = Threads(1)
 """The caller's thread, and no other."""
-
-
-LEAST = 10**9
-"""Bytes of addresses that a command needs: its libraries take 750 MB."""
-
-A_THREAD = 256 * 10**6
-"""Bytes of addresses for one more thread of linear algebra: a buffer in NumPy's library and one in
-SciPy's, a stack, and the arena of its small allocations."""
-
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
-"""What libraries read, as they load, for how many threads they start."""
 
 
 def limit_of_memory() -> int | None:

@@ -27,6 +27,52 @@ KeyPath = tuple[str | int, ...]
 FILL_IN = "FILL_IN"
 """What stands in a file of `dprepro new` where a person has to fill something in."""
 
+_DEEPEST = 50
+"""Lists and mappings in one another; deeper ones would end the C parser, not raise an error."""
+
+_MOST_NODES = 50_000
+"""Lists, mappings, keys and values, those that aliases repeat included: about a second of work."""
+
+_MOST_BYTES = 4 * MEBIBYTE
+_MOST_DIGITS = 100
+# What no YAML file may hold, though a text of Python may.
+_UNPRINTABLE = re.compile(
+    r"[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufeff\uff01-\ufffd\U00010000-\U0010ffff]"
+)
+
+_ABSENT = {"null": (r"~|null|Null|NULL|", "~nN"), "merge": ("<<", "<")}
+_CORE = {
+    **_ABSENT,
+    "bool": (r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    "int": (r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
+    "float": (
+        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        "-+.0123456789",
+    ),
+}
+"""The core schema of YAML 1.2, and the merge key of 1.1."""
+
+_LIST, _MAPPING = "a list is needed", "a mapping of keys to values is needed"
+_WORDS = {
+    "tuple_type": _LIST,
+    "list_type": _LIST,
+    "dict_type": _MAPPING,
+    "model_type": _MAPPING,
+    "model_attributes_type": _MAPPING,
+}
+
+_TAKEN_BY: dict[Kind, str] = {
+    "card": "`dprepro new config CARD` writes a config for it, `dprepro data check CARD` checks "
+    "it, and `dprepro release CARD` fits a model to release",
+    "config": "`dprepro run CONFIG` runs it; its `dataset` names its card",
+    "model file": "`dprepro ledger MODEL` prints what it spends, `dprepro show MODEL` makes a page "
+    "of it",
+}
+
+_MOST_PROBLEMS = 20
+_LONGEST_VALUE = 200
+
 
 @dataclass(frozen=True)
 class YamlSource:
@@ -77,18 +123,6 @@ class YamlSource:
 _Base: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 """libyaml's parser where PyYAML was built with it, as commands read dozens of configs."""
 
-_DEEPEST = 50
-"""Lists and mappings in one another; deeper ones would end the C parser, not raise an error."""
-
-_MOST_NODES = 50_000
-"""Lists, mappings, keys and values, those that aliases repeat included: about a second of work."""
-
-_MOST_BYTES = 4 * MEBIBYTE
-_MOST_DIGITS = 100
-# What no YAML file may hold, though a text of Python may.
-_UNPRINTABLE = re.compile(
-    r"[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufeff\uff01-\ufffd\U00010000-\U0010ffff]"
-)
 
 _Resolvers = dict[str, list[tuple[str, re.Pattern[str]]]]
 
@@ -101,20 +135,6 @@ def _resolvers(rules: Mapping[str, tuple[str, str]]) -> _Resolvers:
             rule = (f"tag:yaml.org,2002:{tag}", re.compile(rf"^(?:{pattern})$"))
             found.setdefault(first, []).append(rule)
     return found
-
-
-_ABSENT = {"null": (r"~|null|Null|NULL|", "~nN"), "merge": ("<<", "<")}
-_CORE = {
-    **_ABSENT,
-    "bool": (r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    "int": (r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
-    "float": (
-        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
-        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
-        "-+.0123456789",
-    ),
-}
-"""The core schema of YAML 1.2, and the merge key of 1.1."""
 
 
 class _Loader(_Base):
@@ -238,16 +258,6 @@ def in_words(kind: str, message: str) -> str:
     return _WORDS.get(kind, message.removeprefix("Value error, "))
 
 
-_LIST, _MAPPING = "a list is needed", "a mapping of keys to values is needed"
-_WORDS = {
-    "tuple_type": _LIST,
-    "list_type": _LIST,
-    "dict_type": _MAPPING,
-    "model_type": _MAPPING,
-    "model_attributes_type": _MAPPING,
-}
-
-
 def _paths_to(values: Any, wanted: str, keys: KeyPath = ()) -> Iterator[KeyPath]:
     """Yield the key path of every text that equals `wanted`."""
     if values == wanted:
@@ -348,17 +358,6 @@ Model = TypeVar("Model", bound=BaseModel)
 
 Kind = Literal["card", "config", "model file"]
 """What a user can mistake for something else."""
-
-_TAKEN_BY: dict[Kind, str] = {
-    "card": "`dprepro new config CARD` writes a config for it, `dprepro data check CARD` checks "
-    "it, and `dprepro release CARD` fits a model to release",
-    "config": "`dprepro run CONFIG` runs it; its `dataset` names its card",
-    "model file": "`dprepro ledger MODEL` prints what it spends, `dprepro show MODEL` makes a page "
-    "of it",
-}
-
-_MOST_PROBLEMS = 20
-_LONGEST_VALUE = 200
 
 
 def read_model(path: Path, model: type[Model], kind: Kind | None = None) -> Model:
