@@ -371,7 +371,7 @@ def _parse(column: pa.ChunkedArray, name: str, marks: Marks, spelling: Spelling)
         except pa.ArrowInvalid:
             pass
         else:
-            # Arrow takes nan(x) for a number, too: what is none decides below.
+            # Arrow treats nan(x) as a number, too: what is none decides below.
             if int(np.count_nonzero(~np.isfinite(values))) == column.null_count:
                 return values
     texts = pc.utf8_trim(column, BLANKS)

@@ -643,7 +643,7 @@ def _before_crlf(buffer: np.ndarray, ends: np.ndarray, lines: int) -> np.ndarray
 def _is_cut_in_crlf(data: bytes, part: int) -> bool:
     """Whether a part of so many bytes ends between CR and LF, where Arrow leaves the LF out.
 
-    It takes it for the rest of a line end, also within quotes.
+    It treats it as the rest of a line end, also within quotes.
     """
     if b"\r\n" not in data:
         return False

@@ -534,7 +534,7 @@ def _collect(
 
 
 def to_run(name: str) -> str:
-    """Return what `dprepro run` takes for the config of a journal: a name, or where a file lies."""
+    """Return what names the config of a journal for `dprepro run`: a name, or where a file lies."""
     return shell(name if name in config_names() else f"PATH/{name}.yaml")
 
 

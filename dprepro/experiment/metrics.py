@@ -143,7 +143,7 @@ def _answering(outputs: Outputs, task: TaskKind, n_classes: int) -> Any:
         return outputs.probabilities
 
     answering = Classifier()
-    # scikit-learn asks for what is there: an attribute that says None would be taken for it.
+    # scikit-learn asks for what is there: an attribute that says None would count as it.
     if outputs.ranking is not None:
         answering.decision_function = decision_function
     if outputs.probabilities is not None:

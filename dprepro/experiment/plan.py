@@ -114,7 +114,7 @@ def plan(
     Within a split, methods that want the same encoding, and the same rows of each unit, follow each
     other, so that a worker encodes the rows once.
 
-    Tasks on private rows name the state of the rows, so that no other state is taken for it. A
+    Tasks on private rows name the state of the rows, so that no other state is treated as it. A
     file without a checksum is fetched for that. `identify` false does without: such tasks are to
     look at and to fit, and no record may be written of them. `try_parameters` false leaves to
     `check_parameters` what imports estimators.

@@ -35,11 +35,11 @@ _LONG_NAMES = """\
 """
 _LONGEST_NAME = 63
 _LARGEST_EXACT = 2.0**53
-# MySQL and BigQuery take a backslash for the beginning of an escape: a name could end a string.
+# MySQL and BigQuery treat a backslash as the beginning of an escape: a name could end a string.
 _REFUSED = "\\"
 _SAID = "prediction"
 _LARGEST_INTEGER = 2**62
-_WHY = "which some databases take for something else than itself"
+_WHY = "which some databases treat as something else than itself"
 _DIGITS = "'0123456789'"
 # The first seven letters of types that hold numbers, in the three databases.
 _NUMBERS = (
@@ -163,7 +163,7 @@ def _check(model: PlainModel, table: str) -> None:
         if (other := found.setdefault(key, name)) != name:
             raise DpreproError(
                 f"the names of features {other!r} and {name!r} differ in case alone, and SQLite "
-                "and DuckDB take them for one column: rename one in the data, and fit again; or "
+                "and DuckDB treat them as one column: rename one in the data, and fit again; or "
                 "export the model with --to python, which tells them apart"
             )
 
@@ -187,7 +187,7 @@ def _refuse_large_codes(model: PlainModel) -> None:
 
 
 def _cut_alike(names: Sequence[str]) -> list[str]:
-    """Return the names that PostgreSQL, which cuts long ones, takes for those before them."""
+    """Return the names that PostgreSQL, which cuts long ones, treats as those before them."""
     cut = [name.encode()[:_LONGEST_NAME] for name in names]
     return [name for k, name in enumerate(names) if cut[k] in cut[:k]]
 
@@ -399,5 +399,5 @@ def _name(name: str) -> str:
 
 
 def _column(name: str) -> str:
-    # With the alias: SQLite takes a quoted name of no column for a text.
+    # With the alias: SQLite treats a quoted name of no column as a text.
     return f"t.{_name(name)}"
