@@ -246,10 +246,7 @@ def _by_level(
 
 
 def _take_most_splits(levels: dict[float, list[tuple[ResultCell, ResultCell]]]) -> list[str]:
-    """Keep at each level the pair with the most planned splits, if there is one such pair.
-
-    Returns the configs of the pairs that are dropped.
-    """
+    """Keep at each level the one pair with most planned splits; return the configs of others."""
     dropped: dict[str, None] = {}
     for epsilon, held in levels.items():
         planned = [min(cell.planned for cell in pair) for pair in held]

@@ -186,14 +186,11 @@ class Judgement:
         many settings it was chosen.
     chosen_on
         The datasets of table `chosen_in` whose cells chose it; empty for other splits.
-    seed
-        Of the splits, where these are others than the column's own; else None.
-    sum_of_squares
-        Of z, over all cells: about their number if the setting is the authors' own.
-    together
-        What the cells say together; its p-value allows for their correlation.
-    splits
-        The fewest and the most splits of a cell.
+    seed, splits
+        Of the splits, where they are not the column's own; and the fewest and the most of a cell.
+    sum_of_squares, together
+        Of z, over all cells: about their number if the setting is the authors' own. What they say
+        together allows for their correlation.
     """
 
     place: Place

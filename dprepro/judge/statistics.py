@@ -73,18 +73,15 @@ class Comparison:
 
     Attributes
     ----------
-    difference, standard_error
-        In units of the metric.
-    z
-        Their quotient.
+    difference, standard_error, z
+        The first two in units of the metric; z is their quotient.
     freedom
         Degrees of freedom of the t distribution that `z` follows if there is no difference.
     low, high
         The 95 % confidence interval of the difference.
-    p_difference
-        P-value of the two-sided test of no difference; small means different.
-    p_equivalence
-        P-value of two one-sided tests of |difference| >= margin; small means equivalent.
+    p_difference, p_equivalence
+        P-values of the two-sided test of no difference (small means different), and of two
+        one-sided tests of |difference| >= margin (small means equivalent).
     share
         Share of each test's level that this comparison has, where others look at the same cell
         after more or fewer splits (`shares`).
@@ -116,12 +113,7 @@ def shares(looks: Sequence[int]) -> list[float]:
     After n of N splits a share (n/N)^2 of the level is spent, the power family of spending
     functions of Kim and DeMets (1987, Biometrika 74) with exponent 2. The errors of all looks add
     up to the level at most (Bonferroni: their correlation is not used), so a cell may be left alone
-    as soon as it is decided.
-
-    Parameters
-    ----------
-    looks
-        After how many splits, ascending; to be chosen before the first.
+    as soon as it is decided. `looks` are numbers of splits, ascending, chosen before the first.
 
     Examples
     --------
@@ -145,15 +137,9 @@ def compare(
         standard error^2 = s^2 (1/n_1 + 1/n_2) + unit^2/12
 
     With as many splits on both sides that is sd_1^2/n + sd_2^2/n + unit^2/12. Where only one side
-    has a standard deviation, it is s. `Sample.weight` has the term for other rows. A
-    printed sd is rounded as well: E[sd^2] = printed^2 + h^2/3, with its own h.
-
-    Parameters
-    ----------
-    margin
-        Largest difference, in units of the metric, that counts as equivalent; positive.
-    share
-        See `Comparison`.
+    has a standard deviation, it is s. `Sample.weight` has the term for other rows. A printed sd is
+    rounded as well: E[sd^2] = printed^2 + h^2/3, with its own h. The positive `margin` is the
+    largest difference, in units of the metric, that counts as equivalent.
     """
     known = [(s.variance, s.splits - 1) for s in (measured, published) if s.variance is not None]
     freedom = sum(own for _, own in known)

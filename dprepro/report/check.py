@@ -187,10 +187,7 @@ def _verdict_maps(verdicts: Sequence[CellVerdict]) -> list[Renderable]:
 
 
 def _verdict_map(title: str, verdicts: Sequence[CellVerdict]) -> Renderable:
-    """Lay out the cells of one table: rows dataset and method, columns epsilon.
-
-    Of several metrics the verdict is shown that needs most attention.
-    """
+    """Lay out one table; of several metrics the verdict is shown that needs most attention."""
     epsilons = sorted({cell.published.epsilon for cell in verdicts})
     rows: dict[tuple[str, str], dict[float, CellVerdict]] = {}
     for cell in verdicts:

@@ -37,10 +37,7 @@ _LEGEND = (
 
 
 def render_columns(columns: Sequence[Column]) -> Renderable:
-    """Return what is found, then a table for each column: the z of every cell, and their sum.
-
-    Several columns are counted first, by their findings.
-    """
+    """Return what is found, counted, then a table for each column: all z, and their sum."""
     first = [render_overview(columns), ""] if len(columns) > 1 else []
     return below(*first, *(part for column in columns for part in _parts(column)))
 

@@ -45,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Index:
-    """All there is. `datasets` are in the order of the `journals`, which are names."""
+    """All there is; `datasets` and `journals` are names."""
 
     parts: tuple[Part, ...]
     datasets: tuple[str, ...]

@@ -171,10 +171,7 @@ class View:
         return [*shown, *(Column(title=title, method=label) for label, title in own)]
 
     def _title(self, label: str, method: str | None) -> str:
-        """Return the method's title, with the parameters behind the name in a grid's labels.
-
-        What answers to nothing printed, or has a name of its own, keeps that name.
-        """
+        """Return a method's title with a grid's parameters; the label of what is not printed."""
         name, space, parameters = label.partition(" ")
         if self.document is None or name != method:
             return label
@@ -229,10 +226,7 @@ class View:
         return answer_or_other(printed, self.document, self.table, self.results, cells)
 
     def _mark_best(self, row: Sequence[Entry], decimals: int) -> tuple[Entry, ...]:
-        """Mark the best complete means, ties at the printed precision included.
-
-        A row with a single method has no best. An unverified one is none, nor is a refuted one.
-        """
+        """Mark the best of several complete means, with ties at the printed precision."""
         name = self.metric.name
         found = [(entry.label, entry.result, entry.planned) for entry in row if entry.result]
         means = {
@@ -292,10 +286,7 @@ def _named(cell: ResultCell) -> tuple[str, ...]:
 def _place_unfinished(
     parts: dict[_Key, list[ResultCell]], unfinished: Iterable[ResultCell], metric: str | None
 ) -> None:
-    """Add cells without a number to the tables where finished ones of their dataset stand.
-
-    Where there is no such table, a cell gets one of its config's metric.
-    """
+    """Add cells without a number where finished ones of their dataset stand, else by metric."""
     measured = dict(parts)
     for cell in unfinished:
         beside = [
@@ -353,10 +344,7 @@ def _lacking(cells: Sequence[ResultCell], metric: str) -> Iterator[str]:
 
 
 def _groups(dataset: str, cells: Sequence[ResultCell]) -> list[tuple[str, list[ResultCell]]]:
-    """Return a dataset's cells under its name; apart by config where two of them clash.
-
-    Under a config's name stand the records that it asks for, not those it shares with others.
-    """
+    """Return a dataset's cells; where two clash, the records that each config asks for."""
     places = [(cell.task.label, cell.task.epsilon) for cell in cells]
     if len(set(places)) == len(places):
         return [(dataset, list(cells))]
@@ -426,10 +414,7 @@ def build_tables(
 
 @dataclass
 class _Builder:
-    """Builds the printed tables one after the other, and knows which results they showed.
-
-    `widths` are the margins of verdicts; None where no verdict is wanted.
-    """
+    """Builds printed tables one by one, and knows what they showed; no `widths`, no verdicts."""
 
     results: Results
     cells: Sequence[ResultCell]

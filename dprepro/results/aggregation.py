@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -268,10 +268,7 @@ def make_cell(parts: Sequence[Part]) -> ResultCell:
 
 
 def _cell(parts: Sequence[Part]) -> ResultCell:
-    """Make a cell; the same task in two journals counts once.
-
-    A finished record counts before a failed one, and one with more metrics before one with fewer.
-    """
+    """Make a cell; of a task in two journals the record counts that says more (`_says`)."""
     counting = _counting(parts)
     finished = [(table, rows[table.status[rows] == _OK]) for table, rows in counting]
     measured = _Measured(finished)
@@ -312,16 +309,13 @@ class ByMetric(Mapping[str, tuple[_Told, ...]]):
     """What `make` returns for each metric, made when it is asked for: most metrics never are."""
 
     def __init__(self, names: Sequence[str], make: Callable[[str], tuple[_Told, ...]]) -> None:
-        self._names, self._make = names, make
-        self._made: dict[str, tuple[_Told, ...]] = {}
+        self._names, self._make = names, cache(make)
 
     def __getitem__(self, name: str) -> tuple[_Told, ...]:
         """Return what there is of a metric."""
-        if name not in self._made:
-            if name not in self._names:
-                raise KeyError(name)
-            self._made[name] = self._make(name)
-        return self._made[name]
+        if name not in self._names:
+            raise KeyError(name)
+        return self._make(name)
 
     def __contains__(self, name: object) -> bool:
         """Whether there is anything of a metric."""

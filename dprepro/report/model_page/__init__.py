@@ -155,12 +155,9 @@ def _facts(origin: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _data(model: AdditiveModel, values: dict[str, Any], name: str) -> dict[str, Any]:
     """Return what the script works with.
 
-    Keys: ``pieces`` is the text of the model file with holes for what edits change, which are
-    ``values``, a list for each feature and then for each pair, and ``edits``. ``units`` are numbers
-    that its whole numbers count in, ``order`` the positions of features from the most important to
-    the least, and ``importance`` theirs by position. ``pairs`` has the name of each pair, the names
-    of the groups on both sides and the positions of its features. The rest are words and the size
-    that a file may have.
+    ``pieces`` is the text of the model file with holes for ``values``, a list for each feature and
+    then for each pair, and for ``edits``. ``units`` are what its whole numbers count in, ``order``
+    the positions of features from the most important on, with their ``importance`` by position.
     """
     from dprepro.additive.bins import OTHER
     from dprepro.additive.describe import measure_of, outcome_of
