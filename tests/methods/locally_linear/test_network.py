@@ -1,4 +1,6 @@
-"""Attributions are gradients: by finite differences, and by what they add up to."""
+"""What moves a network's score: gradients against differences."""
+
+from __future__ import annotations
 
 import numpy as np
 import pytest

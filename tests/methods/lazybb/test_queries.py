@@ -1,4 +1,4 @@
-"""Boolean columns: sums and true rows are those of the dense matrix, in any dtype."""
+"""Boolean columns: their sums are those of the table they were made of."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from dprepro.methods.lazybb.queries import Literals, column_names, read_literals
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 2, (30, 7))
+
+
 X[:, 2], X[:, 5] = 0, 1
 
 
