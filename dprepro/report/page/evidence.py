@@ -67,8 +67,7 @@ def _claim(found: ClaimVerdict) -> Row:
 
 def ledger_sheet(spendings: Iterable[Spending]) -> Sheet:
     """Return the spent epsilon of each private method on each dataset."""
-    rows = tuple(_spent(spending) for spending in spendings)
-    return Sheet("spent", "Spent epsilon", _LEDGER_HEADS, rows)
+    return Sheet("spent", "Spent epsilon", _LEDGER_HEADS, tuple(map(_spent, spendings)))
 
 
 def _spent(spending: Spending) -> Row:
@@ -77,6 +76,8 @@ def _spent(spending: Spending) -> Row:
         f"{s.stated:g}\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}{_number(s.spent)}"
         for s in spending.levels
     ]
+    ratios = (spending.largest_share, spending.replace_one_share)
+    shares = [f"{100 * ratio:.1f} %" if math.isfinite(ratio) else "no bound" for ratio in ratios]
     state = GuaranteeStatus.HOLDS if spending.stands else GuaranteeStatus.FAILS
     if spending.unverified:
         state = GuaranteeStatus.UNVERIFIED
@@ -84,10 +85,7 @@ def _spent(spending: Spending) -> Row:
         *(Cell(text) for text in (spending.dataset, spending.method, spending.adjacency)),
         Cell(f"{spending.delta:g}"),
         Cell(", ".join(levels or [f"{stated:g}" for stated in spending.unverified])),
-        *(
-            Cell("" if spending.unverified else _share(share))
-            for share in (spending.largest_share, spending.replace_one_share)
-        ),
+        *(Cell("" if spending.unverified else share) for share in shares),
         Cell(state, tone=tone(state)),
         _why_not(spending),
         _noise(spending),
@@ -115,10 +113,6 @@ def _noise(spending: Spending) -> Cell:
         return Cell("")
     noise = Noise.FLOATING_POINT if spending.floating_point else Noise.EXACT
     return Cell(noise.value, more=spending.floating_point)
-
-
-def _share(ratio: float) -> str:
-    return f"{100 * ratio:.1f} %" if math.isfinite(ratio) else "no bound"
 
 
 def _number(epsilon: float) -> str:

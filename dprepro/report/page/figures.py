@@ -292,7 +292,9 @@ def shape_figures(folder: Path) -> _Planned:
 
 def _curves(tables: Sequence[ResultTable]) -> Iterator[tuple[PageFigure, Drawing]]:
     for number, table in enumerate(tables):
-        panels = [_legible(panel) for panel in build_panels([table]) if _has_levels(panel)]
+        built = build_panels([table])
+        levels = ({point.epsilon for point in panel.points} - {math.inf} for panel in built)
+        panels = [_legible(p) for p, private in zip(built, levels, strict=True) if private]
         looks = looks_of(panels)
         for position, panel in enumerate(panels):
             place = f" ({table.paper}, Table {table.table})" if table.paper else ""
@@ -307,15 +309,12 @@ def _shapes(
     number: int, dataset: str, columns: Sequence[ModelShapes], features: Sequence[str]
 ) -> Iterator[tuple[PageFigure, Drawing]]:
     for position, feature in enumerate(features):
-        titles = ", ".join(_named(column) for column in columns)
+        named = (f"{c.title} ({c.warning})" if c.warning else c.title for c in columns)
+        titles = ", ".join(named)
         caption = f"{shortened(feature, _LONGEST_NAME)} on {dataset}: {titles}"
         draw = partial(shapes.draw_column, columns, feature)
         svg = partial(draw_inline, draw, f"s{number}-{position}-", caption)
         yield PageFigure(caption, Markup(), None, dataset), svg
-
-
-def _named(column: ModelShapes) -> str:
-    return f"{column.title} ({column.warning})" if column.warning else column.title
 
 
 def _left_out(
@@ -365,10 +364,6 @@ def _warning(model: LoadedClassifier | LoadedRegressor) -> str:
 
     how = "its ledger does not hold" if ledger_of(model) else "fitted without privacy"
     return f"PRIVATE rows, {how}: not for release"
-
-
-def _has_levels(panel: Panel) -> bool:
-    return any(math.isfinite(point.epsilon) for point in panel.points)
 
 
 def _legible(panel: Panel) -> Panel:
