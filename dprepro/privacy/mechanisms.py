@@ -241,7 +241,7 @@ class NoiseSource:
     ) -> np.ndarray:
         """Draw W_p(p + 1, scale^2 I), float64 (p, p) with p = `size`: symmetric and positive.
 
-        Not differentially private, whatever its scale (see `baselines.wishart_regression`). The
+        Not differentially private, whatever its scale (see `methods.wishart_regression`). The
         ledger takes `budget` from the source that claims it, "cited", and lists the draw as
         floating point; the caller names the gap.
         `sensitivity` is the L2 norm of a row, in the unit of `scale`.
@@ -437,7 +437,7 @@ class ExponentialMechanism:
         """Return (s of P(candidate) ~ exp(utility / s), the state of the random bits).
 
         A curator hands them to a kernel that makes the choices of this use by
-        `exact.kernels.exponential_choice_of_runs`, and to nothing else.
+        `sampling.kernels.exponential_choice_of_runs`, and to nothing else.
 
         Raises BudgetError if the use was taken before.
         """

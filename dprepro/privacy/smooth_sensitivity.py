@@ -74,7 +74,7 @@ LEAF_WEIGHTS = 2.0
 """L1, of the weights of all labels in all leaves together, in units of zeta."""
 
 _SCALE_BITS = 52
-"""Noise has a scale of at most 2^52 units: `exact.sampler` draws below 2^53."""
+"""Noise has a scale of at most 2^52 units: `sampling.sampler` draws below 2^53."""
 
 
 def largest_weight(density: float, rows: int) -> int:

@@ -53,7 +53,7 @@ class DPBagClassifier(ClassifierMixin, DPEstimator, FrameModel):
     student's rows come from the ``domain``. With ``inputs="rows"``, as published, the features of
     half of the rows are taken as public: the ledger lists them as not covered by epsilon.
 
-    Every vote is charged in full (see `privacy.voting`). The published accountant charges less
+    Every vote is charged in full (see `privacy.composition`). The published accountant charges less
     where the teachers of a row disagree; it depends on the private rows, and so does when it stops.
 
     Parameters

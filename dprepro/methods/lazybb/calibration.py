@@ -84,7 +84,7 @@ def one_rule_rates(budget: Budget, rows: int) -> Rates:
     Each choice may spend eps0 and the error moves by Delta zeta: eta = eps0 / (2 Delta zeta). With
     Delta = 2 and pure composition that is the paper's eta = epsilon kappa n / (4 rounds) (Theorem
     7), with the true Delta = 1 it is twice as much. The ledger gets the true one either way.
-    Rounding is charged on top, see `privacy.robust`: a millionth for a million rows.
+    Rounding is charged on top, see `privacy.smooth_sensitivity`: a millionth for a million rows.
     """
     zeta = smooth_distance(budget.density, rows)
     published = budget.calibration == "paper"

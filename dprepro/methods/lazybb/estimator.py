@@ -56,7 +56,7 @@ class LazyBBClassifier(ClassifierMixin, DPEstimator):
     Each of `rounds` rounds weighs the rows by exp(-lambda margin), projects to weights of at most
     1 / (kappa n), and asks for a hypothesis that does well on them. Since no row weighs more,
     neighbours have weights within zeta = 1 / (kappa n) of each other, and the noise of each choice
-    follows from that (`privacy.robust`). Weights and noise are whole numbers, drawn and added up
+    follows from that (`privacy.smooth_sensitivity`). Weights and noise are whole numbers, drawn and added up
     exactly: a seed gives the same model for the rows in any order and, with "pure", on any machine.
 
     Parameters
@@ -76,7 +76,7 @@ class LazyBBClassifier(ClassifierMixin, DPEstimator):
     label_share : float
         The part of a tree's budget that its labels get, in (0, 1); for "topdown".
     composition : {"pure", "advanced", "zcdp"}
-        How rounds share the budget: see `privacy.rounds`.
+        How rounds share the budget: see `privacy.composition`.
     calibration : {"tight", "paper", "code"}
         "tight" is meant to spend all of epsilon. "paper" gives 1-Rules the eta of Theorem 7, which
         spends half of epsilon with "pure" composition, and less than "tight" with the others.
