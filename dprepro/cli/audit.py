@@ -17,6 +17,7 @@ import typer
 
 from dprepro import __version__
 from dprepro.privacy.budget import PrivacyBudget
+from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.terminal import console, counted, error_console, progress_bar
 from dprepro.runtime.text import file_names
 
@@ -150,7 +151,6 @@ def _record(output: Path, results: Sequence[AuditResult | OneRunResult]) -> None
 
 
 def _recorded(output: Path) -> list[dict[str, Any]]:
-    from dprepro.runtime.errors import DpreproError
 
     if not output.exists():
         return []
@@ -171,7 +171,6 @@ def _key(record: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _check_files(output: Path | None, picture: Path | None, one_run: bool) -> None:
-    from dprepro.runtime.errors import DpreproError
 
     if output is not None and output.suffix != ".json":
         raise DpreproError(f"--output {output}: allowed are .json for results, .png and .svg")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dprepro.cli.streams import say
+from dprepro.runtime.errors import DpreproError, nearest
 
 if TYPE_CHECKING:
     from dprepro.methods.entry import Method
@@ -29,7 +30,6 @@ def select(words: Sequence[str], texts: Mapping[str, str], what: str) -> list[st
     DpreproError
         If there are none; it says which names are near, and that the list is shown without a word.
     """
-    from dprepro.runtime.errors import DpreproError, nearest
 
     found = [
         name

@@ -19,6 +19,8 @@ from dprepro.cli.options import (
 )
 from dprepro.cli.streams import Waiting
 from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.files import owner_only
+from dprepro.runtime.text import json_text
 
 if TYPE_CHECKING:
     from dprepro.judge.check import Again, CheckReport, LeftOut, RerunReport
@@ -166,7 +168,6 @@ def _rows(found: Results, report: CheckReport) -> list[dict[str, str]]:
 
 def _record(found: Results, report: CheckReport, folder: Path) -> None:
     from dprepro.judge.snapshot import NAME, recorded_text
-    from dprepro.runtime.files import owner_only
 
     with owner_only(found.is_private):
         (folder / NAME).write_text(recorded_text(_rows(found, report)), encoding="utf-8")
@@ -220,7 +221,6 @@ def _show(
     from dprepro.report.check import render_again, render_cells, render_check
     from dprepro.report.rows import again_json, check_json
     from dprepro.runtime.terminal import console
-    from dprepro.runtime.text import json_text
 
     if format is CheckFormat.JSON:
         outcome = check_json(report, require_all)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dprepro.cli.streams import say
+from dprepro.runtime.errors import DpreproError, nearest
 from dprepro.runtime.text import latex, one_line
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ def _entries_of(name: str) -> list[str]:
     from dprepro.data.card import card_names, load_card
     from dprepro.methods.registry import all_methods
     from dprepro.papers.document import load_documents
-    from dprepro.runtime.errors import DpreproError, nearest
 
     if name == "dprepro":
         return [references()["dprepro"]]
@@ -67,7 +67,6 @@ def _entries_of(name: str) -> list[str]:
 
 
 def _of_keys(keys: list[str] | tuple[str, ...]) -> Iterator[str]:
-    from dprepro.runtime.errors import DpreproError
 
     for key in keys:
         if key not in references():

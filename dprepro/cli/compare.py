@@ -19,6 +19,8 @@ from dprepro.cli.options import (
     repeated_levels,
     warn,
 )
+from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.files import builtin
 
 if TYPE_CHECKING:
     from dprepro.results.folder import Results
@@ -68,7 +70,6 @@ def compare(
         split_rows,
     )
     from dprepro.results.metrics import find_metric
-    from dprepro.runtime.errors import DpreproError
     from dprepro.runtime.terminal import console
 
     if per_split and format is CompareFormat.TABLE:
@@ -104,7 +105,6 @@ def _held(
     from dprepro.judge.comparing import refuse_unknown
     from dprepro.results.cell import MARK, is_shipped
     from dprepro.results.folder import assemble, beside, holding_both, is_mentioned, tasks_held
-    from dprepro.runtime.files import builtin
 
     meant = []
     sides: dict[bool, list[str]] = {False: [], True: []}

@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from dprepro.cli.catalogue import Words, select, show_list
 from dprepro.cli.streams import say
 from dprepro.runtime.errors import DpreproError, nearest_names
-from dprepro.runtime.text import shell
+from dprepro.runtime.text import json_text, shell, visible
 
 if TYPE_CHECKING:
     from dprepro.data.card import Card
@@ -184,7 +184,6 @@ def croissant(name: Name) -> None:
     """
     from dprepro.data.card import load_card
     from dprepro.data.describe import croissant as described
-    from dprepro.runtime.text import json_text
 
     typer.echo(json_text(described(load_card(name))))
 
@@ -246,7 +245,6 @@ def _render(description: Description) -> None:
 
     from dprepro.data.dataset import names_in_words
     from dprepro.runtime.terminal import StackedColumn, console, stacked_table, wrapped
-    from dprepro.runtime.text import visible
 
     show_list([(key, value) for key, value in _facts(description).items() if value])
     columns = list(_alike(description.columns))

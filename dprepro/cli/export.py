@@ -16,6 +16,7 @@ from dprepro.cli.models import ModelFile
 from dprepro.cli.options import DEFAULT_FOLDER, Configs, ResultsFolder, assumed_plan, shown_journals
 from dprepro.cli.streams import say
 from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.files import appearing_complete, builtin, owner_only
 
 if TYPE_CHECKING:
     from dprepro.experiment.journal import JournalContents
@@ -68,8 +69,6 @@ def export(
     Example: dprepro export model.json --to sql --output model.sql --table customers
     """
     from dprepro.additive.file import load_model
-    from dprepro.runtime.errors import DpreproError
-    from dprepro.runtime.files import appearing_complete, owner_only
 
     if to is Form.INTERPRET:
         raise DpreproError(
@@ -187,7 +186,6 @@ def _write(
 def _run(folder: Path, path: Path, contents: JournalContents, described: dict[str, str]) -> Run:
     from dprepro.experiment.config import config_names
     from dprepro.report.crate import Run
-    from dprepro.runtime.files import builtin
 
     name, plan = path.stem, contents.plan
     journal, config = f"journals/{path.name}", None

@@ -12,6 +12,8 @@ import typer
 
 from dprepro.cli.options import DEFAULT_FOLDER, Datasets, Paper, ResultsFolder, read
 from dprepro.cli.streams import Waiting
+from dprepro.runtime.errors import DpreproError, nearest
+from dprepro.runtime.text import json_text
 
 if TYPE_CHECKING:
     from dprepro.judge.forensics import Judgement
@@ -66,9 +68,7 @@ def forensics(
         render_overview,
     )
     from dprepro.results.folder import journal_paths
-    from dprepro.runtime.errors import DpreproError, nearest
     from dprepro.runtime.terminal import console
-    from dprepro.runtime.text import json_text
 
     with Waiting() as waiting:
         waiting.step("reading the journals")
@@ -112,7 +112,6 @@ def _is_wanted(
 def _show_held_out(judgements: Sequence[Judgement], format: ForensicsFormat) -> None:
     from dprepro.report.forensics import json_held_out, markdown_held_out, render_held_out
     from dprepro.runtime.terminal import console
-    from dprepro.runtime.text import json_text
 
     if format is ForensicsFormat.JSON:
         typer.echo(json_text(json_held_out(judgements)))

@@ -10,6 +10,7 @@ import typer
 
 from dprepro.cli.models import model_file
 from dprepro.cli.options import DataDir, Levels, Methods
+from dprepro.runtime.errors import DpreproError
 
 if TYPE_CHECKING:
     from dprepro.report.ledgers import Words
@@ -48,7 +49,6 @@ def ledger(
     from dprepro.release.planning import ROWS, planned_ledgers
     from dprepro.report import ledgers as render
     from dprepro.results.audits import WordsOf
-    from dprepro.runtime.errors import DpreproError
     from dprepro.runtime.terminal import PlainConsole
 
     words = WordsOf(audits).of
@@ -90,7 +90,6 @@ def _show_model(path: Path, as_json: bool, words: Words) -> None:
     from dprepro.additive.file import load_model
     from dprepro.estimators.contract import ledger_of
     from dprepro.report import ledgers as render
-    from dprepro.runtime.errors import DpreproError
     from dprepro.runtime.terminal import PlainConsole
 
     model = load_model(path)

@@ -11,6 +11,7 @@ import typer
 from dprepro.cli.options import AllowTunedSplits, ConfigName, DataDir, one_level
 from dprepro.cli.streams import say
 from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.files import require_writable
 
 if TYPE_CHECKING:
     from dprepro.additive.editing import Edit
@@ -120,8 +121,6 @@ def fit(
     from dprepro.release.progress import shown_progress
     from dprepro.release.provenance import origin_of, save_fitted, take_card
     from dprepro.rows.folder import deletion_at_the_end
-    from dprepro.runtime.errors import DpreproError
-    from dprepro.runtime.files import require_writable
     from dprepro.runtime.threads import granted
 
     experiment = load_config(config)
@@ -215,7 +214,6 @@ def edit(
     """
     from dprepro.additive import editing
     from dprepro.additive.file import load_model, save_model
-    from dprepro.runtime.errors import DpreproError
 
     loaded = load_model(model)
     setting = at is not None or value is not None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dprepro.cli.streams import say
+from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.text import shell
 
 if TYPE_CHECKING:
@@ -191,7 +192,6 @@ def config(
     from dprepro.data.card import load_card
     from dprepro.experiment.config import load_config
     from dprepro.release.scaffold import config_text, write_new
-    from dprepro.runtime.errors import DpreproError
 
     if not card.is_file():
         raise DpreproError(f"no card at {card}; `dprepro new dataset DATA` writes one")
@@ -222,7 +222,6 @@ def method(
     """
     from dprepro.methods import registry
     from dprepro.release.scaffold import method_files, package_of, write_new
-    from dprepro.runtime.errors import DpreproError
 
     files = method_files(name, task.value)
     place = folder / package_of(name)

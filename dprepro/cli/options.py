@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dprepro.cli.streams import say
+from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.files import builtin
 
 if TYPE_CHECKING:
     from dprepro.judge.forensics import Judgement
@@ -86,7 +88,6 @@ def _folder_meant(context: typer.Context, folder: Path) -> Path:
     if context.resilient_parsing:  # completion in a shell
         return folder
     from dprepro.experiment.journal import journal_files
-    from dprepro.runtime.files import builtin
 
     come_with = builtin("results")
     if folder == SHIPPED and not folder.exists():
@@ -179,7 +180,6 @@ def read(folder: Path, configs: Sequence[str] | None = None, shipped: bool = Fal
     line on standard error says of how many tasks both have a record, and whether these agree.
     """
     from dprepro.results.folder import beside, read_results
-    from dprepro.runtime.files import builtin
 
     come_with = builtin("results")
     if not shipped or _is_one(folder, come_with):
@@ -258,7 +258,6 @@ def assumed_plan(name: str) -> JournalPlan | None:
     from dprepro.experiment.plan import plan
     from dprepro.experiment.plan_record import state_plan
     from dprepro.results.aggregation import JournalPlan
-    from dprepro.runtime.errors import DpreproError
 
     if name not in config_names():
         return None
@@ -275,7 +274,6 @@ def assumed_plan(name: str) -> JournalPlan | None:
 def method_titles() -> dict[str, str]:
     """Return the titles of all methods by name; none if a method of the user is broken."""
     from dprepro.methods.registry import all_methods
-    from dprepro.runtime.errors import DpreproError
 
     try:
         return {name: method.title for name, method in all_methods().items()}

@@ -28,6 +28,9 @@ from dprepro.cli.options import (
     warn,
 )
 from dprepro.cli.streams import say
+from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.files import owner_only
+from dprepro.runtime.text import file_names
 
 
 class FigureFormat(str, Enum):
@@ -105,7 +108,6 @@ def curves(
     from dprepro.report.draw.curves import build_panels, write_figures
     from dprepro.report.layout import build_tables
     from dprepro.results.metrics import find_metric
-    from dprepro.runtime.files import owner_only
     from dprepro.runtime.terminal import counted
 
     metric = find_metric(metric).name if metric else None
@@ -185,8 +187,6 @@ def shapes(
         select_features,
         write_shapes,
     )
-    from dprepro.runtime.errors import DpreproError
-    from dprepro.runtime.files import owner_only
 
     columns, tasks, unfit = [], [], []
     if config is not None:
@@ -251,7 +251,6 @@ def filters(
     from dprepro.release.fitting import choose_tasks, explain
     from dprepro.report.draw.files import save_figures
     from dprepro.report.draw.filters import draw_filters
-    from dprepro.runtime.files import owner_only
 
     experiment = load_config(config)
     tasks = choose_tasks(experiment, method or [], epsilon or [], split, data_dir, identify=False)
@@ -288,7 +287,6 @@ def margins(
     from dprepro.release.fitting import choose_one, run_boosting
     from dprepro.report.draw.files import save_figures
     from dprepro.report.draw.filters import draw_margins
-    from dprepro.runtime.files import owner_only
 
     experiment = load_config(config)
     tasks = [
@@ -324,8 +322,6 @@ def sweep(
     from dprepro.report.draw.files import save_figures
     from dprepro.report.draw.sweeps import build_sweeps, draw_sweeps
     from dprepro.results.metrics import find_metric
-    from dprepro.runtime.files import owner_only
-    from dprepro.runtime.text import file_names
 
     shown = find_metric(metric)
     held = read(results, config)

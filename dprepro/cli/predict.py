@@ -9,6 +9,7 @@ import typer
 
 from dprepro.cli.models import ModelFile
 from dprepro.cli.streams import say
+from dprepro.runtime.errors import DpreproError
 
 if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel
@@ -98,7 +99,6 @@ def predict(
     from dprepro.data.card import load_card
     from dprepro.release.predicting import Wanted, predict_table
     from dprepro.release.progress import shown_progress
-    from dprepro.runtime.errors import DpreproError
     from dprepro.runtime.terminal import error_console
 
     target = None if output == "-" else Path(output)

@@ -12,6 +12,7 @@ import typer
 from dprepro.cli.options import DataDir, one_level
 from dprepro.cli.run import INTERRUPTED
 from dprepro.cli.streams import say
+from dprepro.runtime.errors import DpreproError
 
 if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel
@@ -146,7 +147,6 @@ def _folded(line: str) -> str:
 
 def _ask(yes: bool) -> None:
     """Return if the budget may be spent; else end. What is spent cannot be had back."""
-    from dprepro.runtime.errors import DpreproError
 
     if yes:
         return
@@ -196,7 +196,6 @@ def verify(
     Example: dprepro verify release
     """
     from dprepro.release.folder import differences
-    from dprepro.runtime.errors import DpreproError
 
     if folder.is_file():
         raise DpreproError(

@@ -19,10 +19,8 @@ from dprepro.cli.options import (
     read_held_out,
     warn,
 )
+from dprepro.cli.show import check_page, write_page
 from dprepro.cli.streams import Patience, say
-from dprepro.runtime.errors import DpreproError
-
-_ENDINGS = (".html", ".htm")
 
 
 def report(
@@ -54,10 +52,8 @@ def report(
     from dprepro.results.audits import read_audits
     from dprepro.results.metrics import margins
     from dprepro.results.runs import runs_of
-    from dprepro.runtime.files import owner_only
 
-    if output.suffix not in _ENDINGS:
-        raise DpreproError(f"--output {output}: allowed endings are {' and '.join(_ENDINGS)}")
+    check_page(output)
     widths, documents = margins(margin), select_documents(paper)
     with Patience() as patience:
         patience.step("reading the journals")
@@ -94,12 +90,7 @@ def report(
         page = build_page(sources)
         # Lone surrogates, which JSON can hold, are gone by now; all else is UTF-8.
         written = render_page(page).encode()
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with owner_only(bool(page.private)):
-            output.write_bytes(written)
-    except OSError as error:
-        raise DpreproError(f"{output}: cannot be written: {error.strerror}") from error
+    write_page(output, written, bool(page.private))
     warn(bool(page.private), "the page holds exact scores of private rows")
     say(f"{output}: {page.cells_in_words}, {_size(len(written))}")
 

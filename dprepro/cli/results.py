@@ -10,6 +10,7 @@ import typer
 
 from dprepro.cli.options import DEFAULT_FOLDER, OwnFolder
 from dprepro.cli.streams import say
+from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.text import shell
 
 Names = Annotated[
@@ -58,7 +59,6 @@ def verify(
         unrecorded,
         write_sums,
     )
-    from dprepro.runtime.errors import DpreproError
     from dprepro.runtime.terminal import BareTable, console
 
     if names and record:
@@ -229,7 +229,6 @@ def _each(
     folder: Path, names: Sequence[str] | None, act: Callable[[Path], _Done]
 ) -> Iterator[tuple[Path, _Done]]:
     """Yield each journal with what `act` returns; where it fails, raise at the end, for all."""
-    from dprepro.runtime.errors import DpreproError
 
     errors = []
     for path in _paths(folder, names):

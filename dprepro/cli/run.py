@@ -21,6 +21,7 @@ from dprepro.cli.options import (
     repeated_levels,
 )
 from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.files import builtin
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -132,7 +133,6 @@ def run(
         from dprepro.experiment.config import load_experiments
         from dprepro.experiment.executors import NowhereToRunError
         from dprepro.experiment.run import Options
-        from dprepro.runtime.errors import DpreproError
         from dprepro.runtime.terminal import PlainConsole
 
         options = Options(
@@ -182,7 +182,6 @@ def _worker_ahead(
 ) -> Iterator[None]:
     """Start a worker before the plan is known, where a config is there and no journal of it."""
     from dprepro.experiment.local import end_ahead, start_ahead
-    from dprepro.runtime.files import builtin
 
     place = Path(config)
     is_there = place.is_file() or (builtin("configs") / f"{config}.yaml").is_file()

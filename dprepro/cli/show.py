@@ -13,6 +13,7 @@ from dprepro.cli.models import ModelFile, refuse_in_release
 from dprepro.cli.options import AllowTunedSplits, ConfigName, DataDir, Split, one_level
 from dprepro.cli.streams import say
 from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.files import owner_only
 
 _ENDINGS = (".html", ".htm")
 
@@ -37,25 +38,34 @@ def show(
     """
     from dprepro.additive.file import load_model
     from dprepro.report.model_page import model_page
-    from dprepro.runtime.files import owner_only
 
     target = output or model.with_suffix(".html")
-    if target.suffix not in _ENDINGS:
-        raise DpreproError(f"--output {target}: allowed endings are {' and '.join(_ENDINGS)}")
+    check_page(target)
     if target.resolve() == model.resolve():
         raise DpreproError(f"{target} is the model itself; name the page with --output")
     refuse_in_release(target)
     loaded = load_model(model)
     written = model_page(loaded, title_of(loaded.origin_, model.stem), model.name).encode()
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with owner_only("not_for_release" in loaded.origin_):
-            target.write_bytes(written)
-    except OSError as error:
-        raise DpreproError(f"{target}: cannot be written: {error.strerror}") from error
+    write_page(target, written, "not_for_release" in loaded.origin_)
     say(f"{target}: {len(loaded.term_names)} functions, {len(written) / 1e6:.2f} MB")
     if open_it and not webbrowser.open(target.resolve().as_uri()):
         raise DpreproError(f"no browser could be started; open {target} in one")
+
+
+def check_page(output: Path) -> None:
+    """Raise DpreproError if a page cannot have this name."""
+    if output.suffix not in _ENDINGS:
+        raise DpreproError(f"--output {output}: allowed endings are {' and '.join(_ENDINGS)}")
+
+
+def write_page(output: Path, content: bytes, is_private: bool) -> None:
+    """Write a page, for its owner alone if it is private. Raises DpreproError."""
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with owner_only(is_private):
+            output.write_bytes(content)
+    except OSError as error:
+        raise DpreproError(f"{output}: cannot be written: {error.strerror}") from error
 
 
 def title_of(origin: Mapping[str, Any], name: str) -> str:
@@ -84,7 +94,6 @@ def votes(
     from dprepro.cli import options
     from dprepro.experiment.config import load_config
     from dprepro.release.fitting import choose_one, describe, fit_vote
-    from dprepro.runtime.errors import DpreproError
     from dprepro.runtime.terminal import BareTable, console
 
     experiment = load_config(config)

@@ -9,6 +9,7 @@ import typer
 
 from dprepro.cli.options import DataDir, Levels, Methods
 from dprepro.cli.streams import say
+from dprepro.runtime.files import owner_only
 
 # Not in the folder of results: tables do not show trials.
 _TRIALS = Path("out/trials")
@@ -47,7 +48,6 @@ def tune(
         tuned_config,
     )
     from dprepro.results.folder import read_results
-    from dprepro.runtime.files import owner_only
     from dprepro.runtime.terminal import BareTable, console
 
     experiment = load_config(config)

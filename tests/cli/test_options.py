@@ -134,9 +134,11 @@ def shipped(tmp_path, monkeypatch):
     write(come_with, "telco", records(spread(0.7, 0.01, 3), "dp-llm", 1.0, dataset="telco"))
     usual = files.builtin
     (come_with / "models").symlink_to(usual("results") / "models")  # which claims are about
-    monkeypatch.setattr(
-        files, "builtin", lambda kind: come_with if kind == "results" else usual(kind)
-    )
+    for module in ("runtime.files", "cli.options", "cli.compare"):
+        monkeypatch.setattr(
+            f"dprepro.{module}.builtin",
+            lambda kind: come_with if kind == "results" else usual(kind),
+        )
     monkeypatch.setattr(deviations, "builtin", usual)  # explanations name recorded results
     monkeypatch.chdir(here)
     return here / "results"
