@@ -53,11 +53,12 @@ class LazyBBClassifier(ClassifierMixin, DPEstimator):
     ``epsilon=math.inf`` is the exact learner, without a ledger. Parameters count as public:
     epsilon does not cover a choice that was made by trying them on the same rows.
 
-    Each of `rounds` rounds weighs the rows by exp(-lambda margin), projects to weights of at most
-    1 / (kappa n), and asks for a hypothesis that does well on them. Since no row weighs more,
+    Each of `rounds` rounds weighs the rows by exp(-lambda margin), projects to weights of at most 1
+    / (kappa n), and asks for a hypothesis that does well on them. Since no row weighs more,
     neighbours have weights within zeta = 1 / (kappa n) of each other, and the noise of each choice
-    follows from that (`privacy.smooth_sensitivity`). Weights and noise are whole numbers, drawn and added up
-    exactly: a seed gives the same model for the rows in any order and, with "pure", on any machine.
+    follows from that (`privacy.smooth_sensitivity`). Weights and noise are whole numbers, drawn and
+    added up exactly: a seed gives the same model for the rows in any order and, with "pure", on any
+    machine.
 
     Parameters
     ----------
