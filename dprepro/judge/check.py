@@ -178,7 +178,7 @@ class CheckReport:
 
     @property
     def unverified(self) -> list[CellVerdict]:
-        """Cells whose method keeps no ledger of its releases: nothing says what they spend."""
+        """Cells whose method keeps no ledger of its answers: nothing says what they spend."""
         return [cell for cell in self.verdicts if cell.result and cell.result.is_unverified]
 
     @property

@@ -147,15 +147,15 @@ def _headed(of: str, rest: str) -> Text:
 def ledger_in_full(
     ledger: Ledger, of: str, place: str = "", word: AuthorsWord | None = None
 ) -> Renderable:
-    """Return one ledger in full: releases, assumptions, uncovered reads, gaps, and the verdict.
+    """Return one ledger in full: answers, assumptions, uncovered reads, gaps, and the verdict.
 
     `of` says whose ledger it is, and `place`, which follows it, of which data or file. `word` is
     what audits say of its code if it is of a method of one's own, as far as is known.
     """
     promise = f"{ledger.budget}{_per_unit(ledger)}, {ledger.adjacency} neighbours"
-    heads = release_heads(ledger)
+    heads = answer_heads(ledger)
     table = BareTable(heads[:2], heads[2:], wraps=True, is_flush=True)
-    for row in releases(ledger):
+    for row in answers(ledger):
         table.add_row(*row)
     parts: list[Renderable] = [_headed(of, f"{place}: {promise}"), indented(table)]
     if ledger.unit != ROW:
@@ -190,7 +190,7 @@ def _promise(ledger: Ledger, word: AuthorsWord | None) -> str:
 
 
 def said_beside(ledger: Ledger) -> list[tuple[str, list[str]]]:
-    """Return what a ledger says beside its releases: headings, each with its lines."""
+    """Return what a ledger says beside its answers: headings, each with its lines."""
     return [
         ("Taken as public", ledger.assumed_public),
         ("Read, but not covered by epsilon", ledger.unaccounted),
@@ -244,21 +244,21 @@ def _sampling(ledger: Ledger) -> str:
 
 
 def _by_moments(ledger: Ledger) -> float | None:
-    """Return what the moments accountant states; None unless there is one release, on samples."""
+    """Return what the moments accountant states; None unless there is one answer, on samples."""
     if len(ledger.entries) != 1 or ledger.entries[0].sampling == 1:
         return None
     (entry,) = ledger.entries
     return moments_epsilon(entry.noise_multiplier, entry.sampling, entry.uses, ledger.delta)
 
 
-def release_heads(ledger: Ledger) -> list[str]:
-    """Return the headings of `releases`."""
+def answer_heads(ledger: Ledger) -> list[str]:
+    """Return the headings of `answers`."""
     sampled = ["sampled with"] if _is_sampled(ledger) else []
     return ["release", "noise", "sensitivity", "scale", "uses", *sampled, "by itself"]
 
 
-def releases(ledger: Ledger) -> list[list[str]]:
-    """Return a row for each release of a ledger."""
+def answers(ledger: Ledger) -> list[list[str]]:
+    """Return a row for each noisy answer of a ledger."""
     sampled = _is_sampled(ledger)
     return [
         [

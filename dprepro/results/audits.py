@@ -134,7 +134,7 @@ class LedgerSummary(BaseModel):
 
 
 def kept_ledger(record: Record) -> LedgerSummary | None:
-    """Return what a record keeps of its ledger; None where it keeps none, or one of no release.
+    """Return what a record keeps of its ledger; None where it keeps none, or one of no answer.
 
     Raises DpreproError if the ledger is malformed.
     """

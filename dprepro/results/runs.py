@@ -50,7 +50,7 @@ class Spending:
     is_seeded
         Whether a fixed seed was used, as reproductions do. Such a model must not be released.
     floating_point
-        Distinct releases in floating point; None where a record does not say.
+        Distinct answers in floating point; None where a record does not say.
     is_authors_word
         Whether the method is one's own, so that its ledger is its author's word.
     """

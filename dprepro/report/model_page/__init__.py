@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from dprepro.report.ledgers import release_heads, releases, said_beside, spending, verdict
+from dprepro.report.ledgers import answer_heads, answers, said_beside, spending, verdict
 from dprepro.report.web import render_alone
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ NO_LEDGER = "The file has no ledger: it promises no privacy."
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What the ledger of a model says: in words, as a table of releases, and all else as `said`.
+    """What the ledger of a model says: in words, as a table of noisy answers, and all else as `said`.
 
     `spending` is empty without a ledger. `said` has headings, each with its lines.
     """
@@ -36,7 +36,7 @@ class Guarantee:
     holds: bool
     spending: str = ""
     heads: tuple[str, ...] = ()
-    releases: tuple[tuple[str, ...], ...] = ()
+    answers: tuple[tuple[str, ...], ...] = ()
     said: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
@@ -137,8 +137,8 @@ def _guarantee(ledger: Ledger) -> Guarantee:
         verdict(ledger),
         ledger.holds,
         spending(ledger),
-        tuple(release_heads(ledger)),
-        tuple(map(tuple, releases(ledger))),
+        tuple(answer_heads(ledger)),
+        tuple(map(tuple, answers(ledger))),
         tuple((heading, tuple(lines)) for heading, lines in said_beside(ledger)),
     )
 
