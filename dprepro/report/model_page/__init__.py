@@ -27,7 +27,7 @@ NO_LEDGER = "The file has no ledger: it promises no privacy."
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What the ledger of a model says: in words, as a table of noisy answers, and all else as `said`.
+    """What the ledger of a model says: in words, as a table of noisy answers, the rest as `said`.
 
     `spending` is empty without a ledger. `said` has headings, each with its lines.
     """
