@@ -10,14 +10,14 @@ from dprepro.additive.shapes import Shape
 from dprepro.privacy.guarantee_status import UNVERIFIED
 from dprepro.release.planning import PlannedLedger
 from dprepro.report.ledgers import (
+    answer_heads,
+    answers,
     bins,
     detail,
     ledger_in_full,
     ledger_json,
     ledger_overview,
     model_overview,
-    release_heads,
-    releases,
     scores,
     verdict,
 )
@@ -132,11 +132,11 @@ def test_the_overview_has_a_line_for_each_relation_and_what_is_missing():
 
 def test_only_ledgers_with_samples_have_a_column_of_them():
     plain, sampled = gaussian(10.0), replace(gaussian(10.0), sampling=0.01)
-    assert "sampled with" not in release_heads(ledger(plain))
+    assert "sampled with" not in answer_heads(ledger(plain))
     both = ledger(plain, sampled)
-    assert release_heads(both)[5] == "sampled with"
-    assert [row[5] for row in releases(both)] == ["1", "0.01"]
-    assert len(releases(ledger(plain))[0]) == len(release_heads(ledger(plain)))
+    assert answer_heads(both)[5] == "sampled with"
+    assert [row[5] for row in answers(both)] == ["1", "0.01"]
+    assert len(answers(ledger(plain))[0]) == len(answer_heads(ledger(plain)))
     assert "by the moments accountant" in printed(ledger(sampled))
     assert "by the moments accountant" not in printed(both)
     assert "by the moments accountant" not in printed(ledger(plain))
