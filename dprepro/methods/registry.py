@@ -1,4 +1,7 @@
-"""The registry: which methods there are, found by looking through this folder and the user's."""
+"""The registry: which methods there are, found by looking through this folder and the user's.
+
+Users' files of earlier versions import `Guarantee`, `Method` and `Setting` from here.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,9 @@ from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
-from dprepro.methods.entry import (
-    Method,  # likewise
-)
+from dprepro.methods.entry import Guarantee as Guarantee
+from dprepro.methods.entry import Method
+from dprepro.methods.entry import Setting as Setting
 from dprepro.methods.own import code_of
 from dprepro.methods.plugins import PLUGIN_VARIABLE, load_file, load_parts, methods_of, plugin_files
 from dprepro.runtime.errors import DpreproError, nearest

@@ -244,3 +244,12 @@ def test_the_command_line_shows_one_line_and_no_bug(
     assert says in said.splitlines()[-1]
     assert "mine.py: " in said.splitlines()[-1]
     assert "bug in dprepro" not in said
+
+
+def test_a_file_of_an_earlier_version_finds_the_entry_where_it_was(plugins):
+    folder = plugins(methods="METHODS = [Method(**FIELDS)]")
+    path = folder / "mine.py"
+    older = path.read_text().replace("dprepro.methods.entry", "dprepro.methods.registry")
+    path.write_text(older.replace("import Guarantee, Method", "import Guarantee, Method, Setting"))
+    assert "methods.registry import Guarantee, Method, Setting" in path.read_text()
+    assert "mine" in registry.all_methods()

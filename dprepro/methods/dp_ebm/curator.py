@@ -33,12 +33,7 @@ from dprepro.privacy.query import (
     SensitivityError,
 )
 from dprepro.privacy.sampling.sampler import dyadic
-from dprepro.privacy.sensitivity import (
-    ADD_REMOVE,
-    REPLACE_ONE,
-    ZERO_OUT,
-    histogram_sensitivity,
-)
+from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT, histogram_sensitivity
 from dprepro.rows.backends import ChunkBackend, even_parts
 from dprepro.rows.chunked import CollectionRows
 from dprepro.rows.cluster import ClusterBackend

@@ -159,7 +159,7 @@ def _loss(scores, targets, logistic):  # type: ignore[no-untyped-def]
 
 @kernel(
     "(uint8[:, ::1], float32[::1], uint8[:, ::1], float32[::1], float64, int64[::1], "
-    "float64[:, ::1], float64, boolean, int64, int64, float64, int64, int64, float64)",
+    "float64[:, ::1], float64, boolean, int64, int64, float64, int64, int64, float64)"
 )
 def boost_greedily(  # type: ignore[no-untyped-def]
     codes, targets, held_codes, held_targets, intercept, n_bins, counts,

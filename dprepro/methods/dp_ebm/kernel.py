@@ -50,7 +50,7 @@ def release_sums(sums, normals, scale, n_leaves, released):  # type: ignore[no-u
 
 
 @kernel(
-    "(int64[::1], uint8[::1], int64[::1], float64[::1], int64, float64, int64, int64, int32[::1])",
+    "(int64[::1], uint8[::1], int64[::1], float64[::1], int64, float64, int64, int64, int32[::1])"
 )
 def add_to_shape(  # type: ignore[no-untyped-def]
     shape, cuts, released, counts, n_leaves, rate, lowest, highest, rises
@@ -244,7 +244,7 @@ def move_states(states, targets, blocks, codes, below, rises, logistic):  # type
 @kernel(
     "(uint8[:, ::1], int32[::1], int32[::1], int64[::1], uint8[:, ::1], uint64[:, :, ::1], "
     "float64, float64[:, ::1], int64[::1], float64, int64, boolean, int32, boolean, "
-    "int64[:, ::1], int64, int64[::1], int64[:, :, ::1])",
+    "int64[:, ::1], int64, int64[::1], int64[:, :, ::1])"
 )
 def _boost_blocks(  # type: ignore[no-untyped-def]
     codes, targets, states, blocks, cuts, normals, scale, counts, n_bins, rate, start, logistic,

@@ -328,12 +328,7 @@ class PlusCurator(Curator):
         )
 
     def open_epochs(
-        self,
-        mu: float,
-        n_epochs: int,
-        budget: PrivacyBudget,
-        *,
-        has_pairs: bool = False,
+        self, mu: float, n_epochs: int, budget: PrivacyBudget, *, has_pairs: bool = False
     ) -> float:
         """Enter the epochs in the ledger; together they are mu-GDP.
 

@@ -125,9 +125,7 @@ def _add_to_bins(residuals, curvatures, codes, sums):  # type: ignore[no-untyped
         add_pair(first, codes[i], residuals[i], curvatures[i])
 
 
-@kernel(
-    "(int32[::1], int32[::1], uint8[::1], int32[::1], uint8[::1], int64, int32, boolean)",
-)
+@kernel("(int32[::1], int32[::1], uint8[::1], int32[::1], uint8[::1], int64, int32, boolean)")
 def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic):  # type: ignore[no-untyped-def]
     """Add ``change[last]`` to the scores in place; sum residuals and curvatures per bin of `codes`.
 

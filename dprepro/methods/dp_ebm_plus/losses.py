@@ -190,11 +190,7 @@ class Loss(ABC):
 
     @abstractmethod
     def level(
-        self,
-        totals: np.ndarray,
-        expected: np.ndarray,
-        curvature: np.ndarray,
-        variances: np.ndarray,
+        self, totals: np.ndarray, expected: np.ndarray, curvature: np.ndarray, variances: np.ndarray
     ) -> float:
         """Return the part of `totals` that all bins share, in the unit of the function."""
 
@@ -283,11 +279,7 @@ class LogisticLoss(Loss):
         return 1.0
 
     def level(
-        self,
-        totals: np.ndarray,
-        expected: np.ndarray,
-        curvature: np.ndarray,
-        variances: np.ndarray,
+        self, totals: np.ndarray, expected: np.ndarray, curvature: np.ndarray, variances: np.ndarray
     ) -> float:
         """Return the mean of Newton's steps, by precision, within +-`_LARGEST_SHIFT`."""
         level = weighted_mean((totals - expected) / curvature, curvature**2 / variances)
@@ -368,11 +360,7 @@ class SquaredLoss(Loss):
         return mean_square
 
     def level(
-        self,
-        totals: np.ndarray,
-        expected: np.ndarray,
-        curvature: np.ndarray,
-        variances: np.ndarray,
+        self, totals: np.ndarray, expected: np.ndarray, curvature: np.ndarray, variances: np.ndarray
     ) -> float:
         """Return the mean of the residuals by precision."""
         return weighted_mean(totals / curvature, curvature**2 / variances)

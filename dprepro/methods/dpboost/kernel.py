@@ -217,7 +217,7 @@ def _partition(codes, cut, rows, others):  # type: ignore[no-untyped-def]
 
 @kernel(
     "(uint8[:, ::1], int64[::1], int64[::1], uint32[::1], uint64, int64, float64, int64, int64, "
-    "int64, boolean)",
+    "int64, boolean)"
 )
 def grow(  # type: ignore[no-untyped-def]
     codes, gradients, starts, state, mantissa, shift, ridge, max_depth, max_leaves, min_rows,
@@ -299,9 +299,7 @@ def grow(  # type: ignore[no-untyped-def]
     return feature[:nodes], cut[:nodes], left[:nodes], gradient[:nodes], (last - first)[:nodes]
 
 
-@kernel(
-    "(const(int64[::1]), const(int64[::1]), const(int64[::1]), int64, int64[::1])",
-)
+@kernel("(const(int64[::1]), const(int64[::1]), const(int64[::1]), int64, int64[::1])")
 def pack_tree(feature, cut, left, first, words):  # type: ignore[no-untyped-def]
     """Write each node of a tree as one word, for `add_trees`; return the tree's depth.
 
@@ -322,7 +320,7 @@ def pack_tree(feature, cut, left, first, words):  # type: ignore[no-untyped-def]
 
 @kernel(
     "(int64[::1], int64[::1], uint8[:, ::1], const(int64[::1]), const(int64[:, ::1]), "
-    "const(int64[:, ::1]))",
+    "const(int64[:, ::1]))"
 )
 def add_trees(scores, added, codes, rows, nodes, trees):  # type: ignore[no-untyped-def]
     """Add to the scores of `rows` the values of the trees that they lack.

@@ -126,10 +126,7 @@ class LocallyLinearMaps(Parametrised, ClassifierMixin, BaseEstimator):
         beta = plain(self, "inverse_temperature")
         filters = np.ascontiguousarray(self.filters_.transpose(1, 0, 2))
         parts = [
-            class_scores(
-                scores_of(X[start : start + _ROWS], filters, self.offsets_.T),
-                beta,
-            )
+            class_scores(scores_of(X[start : start + _ROWS], filters, self.offsets_.T), beta)
             for start in range(0, len(X), _ROWS)
         ]
         return np.concatenate([s for s, _ in parts]), np.concatenate([f for _, f in parts])
