@@ -111,7 +111,7 @@ def save_model(
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from dprepro.methods.dp_ebm import EBMClassifier
+    >>> from dprepro import EBMClassifier
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> X = X[["mean radius", "mean texture"]]
     >>> model = EBMClassifier(n_epochs=5, outer_bags=1, random_state=0).fit(X, y)

@@ -41,6 +41,7 @@ COMMANDS = [
     (("methods", "dp-ebm-gdp"), {0}),
     (("check", "--results", "results"), {0, 1}),
     (("run", "quickstart", "--dry-run"), {0}),
+    (("data", "describe", "breast-cancer"), {0}),
 ]
 
 

@@ -28,7 +28,6 @@ SENTENCES = (
     ("PRIVACY.md", "The other {floating} remain in floating point"),
     ("PRIVACY.md", "in {#exact} of {#private} methods, whose noise is exact"),
     ("PRIVACY.md", "the ledger names it in the other {floating}"),
-    ("ARCHITECTURE.md", "{Floating} methods do not work in whole numbers"),
     (
         "README.md",
         "Of the {#possible} cells of the DP-EBM paper that can be run, {#equivalent} are "

@@ -229,7 +229,6 @@ NOT_RUN = (
     NotRun("docs/scale.md", "# cluster.py", "they cannot run this one, as it needs SLURM"),
     NotRun("docs/evidence/shapes.md", "Var f_k(b) =", ""),
     NotRun("docs/dp-ebm-plus.md", "1  TOTALS", ""),
-    NotRun("ARCHITECTURE.md", " configs/CONFIG.yaml ", ""),
 )
 
 

@@ -242,7 +242,7 @@ class TestMerging:
         outcome = results("merge", tmp_path / "a", tmp_path / "b", "--into", tmp_path / "out")
         assert outcome.exit_code == 0
         assert outcome.output.split()[5:10] == ["x", "2", "1", "1", "1"]
-        assert "Differing are tasks" in outcome.output
+        assert "Differing tasks have" in outcome.output
 
     def test_what_cannot_be_joined(self, tmp_path: Path) -> None:
         a, b = tmp_path / "a", tmp_path / "b"

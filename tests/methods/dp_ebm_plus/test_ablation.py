@@ -84,6 +84,6 @@ def test_only_the_queries_that_are_named_lose_their_noise(kinds: tuple[type[Quer
 
 def test_what_is_not_there_is_not_replaced() -> None:
     """Else a variant would silently be the whole method. An attribute must be the class's own."""
-    for owner, name in ((ablation.coarse, "_NOISE"), (ablation.LowSignalBooster, "_stride")):
+    for owner, name in ((ablation.low_signal, "_NOISE"), (ablation.LowSignalBooster, "_stride")):
         with pytest.raises(KeyError, match=name), ablation.replaced(owner, name, 1.0):
             pass

@@ -285,7 +285,7 @@ def test_training_that_asks_once_more_is_caught(monkeypatch):
         for _ in range(params.steps(n) + 1):
             mean(values)
 
-    monkeypatch.setattr("dprepro.methods.locally_linear.training.train", more)
+    monkeypatch.setattr("dprepro.methods.locally_linear.estimator.train", more)
     with pytest.raises(BudgetError, match="entered for 2 sums"):
         model().fit(*load_iris(return_X_y=True))
 
