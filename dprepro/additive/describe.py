@@ -22,10 +22,11 @@ _SHRUNK = (
     "contains that: a function near 0 does not show that its feature has no effect."
 )
 _GUESSED = (
-    "When this model was fitted, rows were few for the noise. Its functions are drawn towards 0, "
-    "and end far short of the effects in the data: a function near 0 does not show that its "
-    "feature has no effect. A band is two standard deviations of the error to expect. How wide it "
-    "is rests on guesses of how large effects may be and where rows lie, weighed by the releases."
+    "The noise was large for the few rows that this model was fitted to. Its functions are "
+    "drawn towards 0, and end far short of the effects in the data: a function near 0 does not "
+    "show that its feature has no effect. A band is two standard deviations of the error to "
+    "expect. How wide it is rests on guesses of how large effects may be and where rows lie, "
+    "weighed by the releases."
 )
 _FAR = "Read no single function of this model as the size of an effect."
 
@@ -41,7 +42,7 @@ def bands_in_words(model: AdditiveModel) -> list[str]:
 
 
 def had_few_rows(model: AdditiveModel) -> bool:
-    """Return whether the model's ledger says that rows were few for the noise."""
+    """Return whether the model's ledger says that the noise was large for so few rows."""
     ledger = ledger_of(model)
     return ledger is not None and any(FEW_ROWS in entry.releases for entry in ledger.entries)
 

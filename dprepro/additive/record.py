@@ -275,7 +275,7 @@ class ModelRecord(_Record):
         for pair in self.pairs or ():
             for name, groups in (pair.first, pair.first_groups), (pair.second, pair.second_groups):
                 if name not in place:
-                    raise ValueError(f"a pair has {name!r}, which is no feature")
+                    raise ValueError(f"a pair has {name!r}, which is not a feature")
                 bins = len(self.features[place[name]].values)
                 if len(groups) != bins:
                     raise ValueError(f"{name!r} has {bins} bins, but {len(groups)} have groups")
@@ -306,7 +306,7 @@ class ModelRecord(_Record):
         for number, edit in reversed(list(enumerate(self.edits, start=1))):
             if edit.feature not in now:
                 raise ValueError(
-                    f"edit {number} is of {edit.feature!r}, which is no feature, nor pair"
+                    f"edit {number} is of {edit.feature!r}, which is neither a feature nor a pair"
                 )
             if edit.after != now[edit.feature] or len(edit.before) != len(edit.after):
                 raise ValueError(

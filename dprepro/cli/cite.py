@@ -71,7 +71,7 @@ def _of_keys(keys: list[str] | tuple[str, ...]) -> Iterator[str]:
     for key in keys:
         if key not in references():
             raise DpreproError(
-                f"`cite` names {key!r}, which is no entry of {FILE.name}; a card of your own says "
+                f"`cite` names {key!r}, not an entry of {FILE.name}; a card of your own says "
                 "where its rows come from in `citation` and `url`"
             )
         yield references()[key]

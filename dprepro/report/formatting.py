@@ -31,8 +31,8 @@ AUTHORS = "†"
 _AFTER_AUDITS = {
     AuthorsWord.NOT_AUDITED: f"[{AUTHORS}] alone: not audited. `dprepro audit METHOD --output "
     "results/audit.json` audits it.",
-    AuthorsWord.AUDITED: f"[{AUTHORS} audited]: an audit of that very code refuted nothing, which "
-    "is no proof.",
+    AuthorsWord.AUDITED: f"[{AUTHORS} audited]: an audit of that very code found no violation, "
+    "which is not a proof.",
     AuthorsWord.REFUTED: f"[{AUTHORS} refuted]: an audit of that very code contradicts what it "
     "states. Such a result is never marked as the best of a row.",
 }

@@ -259,7 +259,7 @@ _Key = tuple[str, tuple[str, ...]]
 def unprinted_tables(
     cells: Iterable[ResultCell], metric: str | None, names: Mapping[str, str]
 ) -> list[ResultTable]:
-    """Lay out the results that no printed table has: a table for each metric and document named.
+    """Lay out results without a printed counterpart: a table for each metric and document named.
 
     `metric` is by default the config's, else AUROC, RMSE or accuracy. `names` are headings of
     methods, by name.
@@ -318,7 +318,7 @@ def _table(
         for dataset, found in of_dataset.items()
         for title, shown in _groups(dataset, found)
     ]
-    of = "results that no printed table has"
+    of = "results without a printed counterpart"
     if papers:
         of = f"the configs of {', '.join(papers)}, not printed there"
     beside = [c for c in without if c.dataset in of_dataset and _named(c) == papers]

@@ -31,7 +31,7 @@ _OF_CODE = 12
 """Digits of a SHA-256 that are shown."""
 _AFTER_AUDITS = {
     AuthorsWord.NOT_AUDITED: "it is not audited",
-    AuthorsWord.AUDITED: "an audit of this code refuted nothing, which is no proof",
+    AuthorsWord.AUDITED: "an audit of this code found no violation, which is not a proof",
     AuthorsWord.REFUTED: "an audit of this code refutes it",
 }
 _TOO_LARGE = "epsilon too large for the samplers' distance"

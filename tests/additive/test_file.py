@@ -314,7 +314,7 @@ def spoilt(*path, value):
         (["features", 1, "groups", 0], 9, "below the number of bins"),
         (["features", 1, "groups", 0], 0.0, "groups.0"),
         (["features", 1, "categories", 0], "b", "categories repeat"),
-        (["edits", 0, "feature"], "height", "no feature"),
+        (["edits", 0, "feature"], "height", "neither a feature nor"),
         (["edits", 0, "after", 0], 3, "does not lead to"),
         (["edits", 1, "after", 0], 3, "does not lead to"),
         (["edits", 0, "before"], [0], "does not lead to"),

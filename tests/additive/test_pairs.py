@@ -149,7 +149,7 @@ def test_a_model_without_pairs_is_written_as_before() -> None:
         (["version"], 2, "pairs are for version 3"),
         (["pairs"], [], "at least 1"),
         (["pairs"], None, "pairs are for version 3, which needs them"),
-        (["pairs", 0, "first"], "height", "'height', which is no feature"),
+        (["pairs", 0, "first"], "height", "'height', which is not a feature"),
         (["pairs", 3], small.pair("town", "none missing", [0, 1, 0], [0]), "must stand before"),
         (["pairs", 0, "first_groups"], [0, 0, 1, 2, 3], "'age' has 6 bins, but 5 have groups"),
         (["pairs", 0, "first_groups"], [0, 0, 1, 2, 2, 4], "without a gap"),

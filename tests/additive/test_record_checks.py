@@ -80,7 +80,7 @@ LONG = "\x1b[31m" + 10**6 * "z"
         (["ledger", LONG], 1, "allowed: "),
         (["ledger", "entries", 0], {**GOOD["ledger"]["entries"][0], "releases": LONG, "uses": 0},
          "uses must be an integer of at least 1"),
-        (["edits", 0, "feature"], LONG[:9999], "which is no feature"),
+        (["edits", 0, "feature"], LONG[:9999], "which is neither a feature"),
     ],
 )  # fmt: skip
 def test_what_a_message_quotes_of_a_file_is_short_and_harmless(path, value, reason):

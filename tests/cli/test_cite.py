@@ -35,7 +35,7 @@ def test_a_card_of_ones_own_is_cited_as_it_says(tmp_path: Path) -> None:
     said = dprepro("cite", path)
     assert said == "@misc{shop,\n  title = {Customers},\n  note = {A shop (2026)}\n}\n"
     path.write_text(path.read_text() + "cite: [nobody]\n")
-    with pytest.raises(DpreproError, match="`cite` names 'nobody', which is no entry"):
+    with pytest.raises(DpreproError, match="`cite` names 'nobody', not an entry"):
         dprepro("cite", path)
 
 

@@ -142,5 +142,5 @@ def test_a_setting_is_chosen_on_one_dataset_and_judged_on_the_other(folder):
 
 
 def test_where_nothing_is_held_out_nothing_is_judged(folder):
-    assert run(folder, "--held-out").startswith("Nothing to judge")
+    assert run(folder, "--held-out").startswith("No verdict")
     assert json.loads(run(folder, "--held-out", "--format", "json")) == []

@@ -131,7 +131,7 @@ def test_its_statement_says_whose_word_it_is_and_has_the_audits_of_that_code(car
     assert "are those of the model" in dprepro("verify", out)
     shown = " ".join(dprepro("ledger", out).split())
     assert "holds, says its author. The method is one's own" in shown
-    assert "an audit of this code refuted nothing, which is no proof" in shown
+    assert "an audit of this code found no violation, which is not a proof" in shown
     assert "the ledger, its author's word, says that" in " ".join(
         (out / "model.html").read_text().replace("&#39;", "'").split()
     )

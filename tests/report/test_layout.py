@@ -381,7 +381,7 @@ def test_what_answers_to_nothing_printed_gets_tables_of_its_own_by_metric():
     ]
     paper, auc, rmse = tables(*ADULT, *mine)
     assert paper.paper == "dp-ebm-2021"
-    assert (auc.paper, auc.title) == (None, "AUROC of results that no printed table has")
+    assert (auc.paper, auc.title) == (None, "AUROC of results without a printed counterpart")
     assert (rmse.metric.name, rmse.groups[0].dataset) == ("rmse", "prices")
 
 
@@ -425,7 +425,7 @@ def test_results_without_the_metric_are_named_with_what_to_do():
     none = replace(own(0.8, "rules", 1.0, dataset="shop"), absent={"brier_score": "no odds"})
     other = own(0.8, "old", 1.0, dataset="elsewhere")
     (table,) = unprinted_tables([has, old, none, other], "brier_score", {})
-    assert table.title == "Brier score of results that no printed table has"
+    assert table.title == "Brier score of results without a printed counterpart"
     assert table.notes == (
         "Without Brier score: old on shop. Records of earlier runs have fewer metrics: with "
         "`metrics: [brier_score]` in its config, `dprepro run CONFIG` runs them again",
@@ -463,7 +463,7 @@ def test_a_result_without_a_number_stands_in_the_table_of_its_configs_metric():
     by_auc = own(0.9, "mine", 1.0, dataset="shop")
     by_accuracy = replace(by_auc, values={"accuracy": (0.7,)}, metric="accuracy")
     first, second = (
-        f"{name} of results that no printed table has" for name in ("AUROC", "Accuracy")
+        f"{name} of results without a printed counterpart" for name in ("AUROC", "Accuracy")
     )
     both = [by_auc, by_accuracy]
     assert methods(unprinted_tables([*both, unfinished("accuracy")], None, {})) == {
@@ -476,10 +476,10 @@ def test_a_result_without_a_number_stands_in_the_table_of_its_configs_metric():
 
 def test_a_result_without_a_number_gets_a_table_where_none_has_its_dataset_or_documents():
     finished = own(0.9, "mine", 1.0, dataset="shop")
-    alone = {"AUROC of results that no printed table has": ["mine"]}
+    alone = {"AUROC of results without a printed counterpart": ["mine"]}
     elsewhere = unfinished("rmse", dataset="prices")
     assert methods(unprinted_tables([finished, elsewhere], None, {})) == {
-        **alone, "RMSE of results that no printed table has": ["broken"]
+        **alone, "RMSE of results without a printed counterpart": ["broken"]
     }  # fmt: skip
     assert methods(unprinted_tables([finished, elsewhere], "auc", {})) == alone
     assert methods(unprinted_tables([finished, unfinished(dataset="prices")], None, {})) == alone

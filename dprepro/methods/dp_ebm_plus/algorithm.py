@@ -17,7 +17,7 @@ Only the curator sees rows. It adds independent Gaussian noise to every answer. 
    bins share what is asked for (`autoregressive_strategy`; where rows are few,
    `low_signal.smooth_sums`).
 
-Where rows are few for the noise by what the totals say (`low_signal`), histograms get 2 %, bins
+Where the totals say that noise is large for so few rows (`low_signal`), histograms get 2 %, bins
 depend on the domain alone, and the functions follow their noisy gradients. Then an epoch of a
 regression asks about the intercept, and about all features in one query, for which F_i has the
 middle in place of the intercept: the level at which clipped residuals add up to 0

@@ -153,7 +153,7 @@ class Booster:
     clearness
         From 0 to 1: how small noise is beside what rows say. It follows from `signal`.
     has_few_rows
-        Whether it is for rows that are few for the noise.
+        Whether it is for few rows with much noise.
     unclipped
         See `Loss.intercept_bound`.
     middle

@@ -56,7 +56,7 @@ class Content:
         In sentences, what the bands are and are not, and how near targets are to predictions; empty
         if the noise is not known, and if that was not released.
     had_few_rows
-        Whether rows were few for the noise, so that the bands need a warning.
+        Whether the noise was large for so few rows, so that the bands need a warning.
     data
         What the script works with, as JSON that is safe within HTML.
     """
