@@ -195,7 +195,8 @@ def in_fork(call: Callable[[], Any], folder: Path, seconds: float) -> Any:
 def run_audits(specs: Iterable[str], quick: bool) -> dict[str, str]:
     """Audit, until one notices; return what the curator and the audit say, "" for nothing."""
     from dprepro.audit import audit, find_case
-    from dprepro.privacy.query import BudgetError, PrivateRowsError, SensitivityError
+    from dprepro.privacy.private_rows import PrivateRowsError
+    from dprepro.privacy.query import BudgetError, SensitivityError
 
     for spec in specs:
         subject, epsilon, trials = spec.split()

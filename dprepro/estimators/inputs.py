@@ -33,7 +33,7 @@ from dprepro.estimators.targets import (
     read_labels,
     read_targets,
 )
-from dprepro.privacy.query import Private
+from dprepro.privacy.private_rows import Private
 from dprepro.rows.chunked import ChunkedRows, CollectionRows, is_collection
 from dprepro.rows.table import Table, is_table
 from dprepro.runtime.arguments import Instance, Integer, Kind, OrNone

@@ -10,7 +10,8 @@ from dprepro.estimators.columns import values_withheld
 from dprepro.estimators.inputs import Arrays
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import BudgetError, Private
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import BudgetError
 from dprepro.privacy.sensitivity import Adjacency
 
 

@@ -38,7 +38,7 @@ def hash_in_the_ledger(monkeypatch):
         ledger.assumed_public.append(text)
 
     monkeypatch.setattr(DPEBMCurator, "__init__", disclosing)
-    monkeypatch.setattr("dprepro.privacy.query.may_open", lambda _: True)
+    monkeypatch.setattr("dprepro.privacy.private_rows.may_open", lambda _: True)
 
 
 def no_noise_in_the_first_histogram(monkeypatch):
@@ -51,7 +51,7 @@ def no_noise_in_the_first_histogram(monkeypatch):
         return NoisyAnswer(self._exact.open().answer(query).numbers * 1.0, release.scale)
 
     monkeypatch.setattr(DPEBMCurator, "cell_counts", exact)
-    monkeypatch.setattr("dprepro.privacy.query.may_open", lambda _: True)
+    monkeypatch.setattr("dprepro.privacy.private_rows.may_open", lambda _: True)
 
 
 @pytest.mark.parametrize("name", ["dp-ebm-sound/bits", "dp-ebm-plus/bits"])

@@ -13,7 +13,7 @@ from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.queries import Merge, PairResiduals, Start, pair_norm
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import Private
+from dprepro.privacy.private_rows import Private
 
 NAMES = ("a", "b", "c")
 FEATURES = tuple(CategoricalFeature(f"x{k}", NAMES) for k in range(2))

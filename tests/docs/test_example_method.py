@@ -16,7 +16,8 @@ from dprepro.methods import registry
 from dprepro.methods.entry import Setting
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.guarantee_status import Noise
-from dprepro.privacy.query import Private, SensitivityError
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from tests.docs.pages import blocks
 from tests.privacy.curators import RANGE, Fit, table

@@ -14,7 +14,7 @@ from dprepro.estimators.inputs import (
 from dprepro.methods.dp_ebm.ebm import EBMClassifier
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dpboost.estimator import DPBoostClassifier
-from dprepro.privacy.query import Private, PrivateRowsError
+from dprepro.privacy.private_rows import Private, PrivateRowsError
 
 FEATURES = (NumericFeature("x", 0, 1), NumericFeature("z", 0, 100))
 LABELLED = Domain(FEATURES, ("no", "yes"))

@@ -6,7 +6,8 @@ import pytest
 from dprepro.estimators.inputs import Arrays
 from dprepro.methods.library_curator import LibraryCurator
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import BudgetError, Private, PrivateRowsError, SensitivityError
+from dprepro.privacy.private_rows import Private, PrivateRowsError
+from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 

@@ -12,7 +12,7 @@ import pytest
 from dprepro import methods
 from dprepro.methods import registry
 from dprepro.methods.entry import Made
-from dprepro.privacy.query import Private, PrivateRowsError
+from dprepro.privacy.private_rows import Private, PrivateRowsError
 from dprepro.privacy.sensitivity import Adjacency
 from dprepro.runtime.errors import DpreproError
 

@@ -10,7 +10,7 @@ from dprepro.data.domain import Domain, NumericFeature
 from dprepro.data.encode import ENCODINGS
 from dprepro.methods.entry import Setting
 from dprepro.methods.registry import get
-from dprepro.privacy.query import PrivateRowsError
+from dprepro.privacy.private_rows import PrivateRowsError
 
 
 def fit(name, task):

@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.tree._tree import Tree
 
-from dprepro.privacy.query import Private
+from dprepro.privacy.private_rows import Private
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, enum.Enum, np.generic)
 _PUBLIC = (

@@ -16,7 +16,7 @@ import pytest
 from sklearn.base import BaseEstimator, is_regressor
 
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import Private
+from dprepro.privacy.private_rows import Private
 from dprepro.privacy.sampling import ExactSampler
 from tests.privacy.curators import Fit
 from tests.privacy.overheard import Ears, Heard

@@ -28,7 +28,8 @@ from dprepro.methods.random_boosting.estimator import DPRandomBoostingClassifier
 from dprepro.methods.s_bdt.curator import SBDTCurator
 from dprepro.methods.s_bdt.estimator import SBDTClassifier
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import Private, Query
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import Query
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from tests.privacy.curators import (
     _EBM,

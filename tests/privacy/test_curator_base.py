@@ -12,15 +12,8 @@ import pytest
 from dprepro.privacy.curator_base import Curator, listening
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import (
-    BudgetError,
-    Instruction,
-    NoisyAnswer,
-    Private,
-    PrivateRowsError,
-    Query,
-    SensitivityError,
-)
+from dprepro.privacy.private_rows import Private, PrivateRowsError
+from dprepro.privacy.query import BudgetError, Instruction, NoisyAnswer, Query, SensitivityError
 from dprepro.privacy.sensitivity import ADD_REMOVE, Sensitivity
 
 BUDGET = (1.0, 1e-6)

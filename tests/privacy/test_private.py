@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprepro.privacy.query import Private, PrivateRowsError, may_open
+from dprepro.privacy.private_rows import Private, PrivateRowsError, may_open
 
 SECRET = 31415
 

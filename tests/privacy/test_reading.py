@@ -14,7 +14,7 @@ import pytest
 
 from dprepro.estimators.inputs import wrap_training_arrays
 from dprepro.methods.registry import all_methods
-from dprepro.privacy.query import Private, may_open
+from dprepro.privacy.private_rows import Private, may_open
 from tests.privacy.curators import FITS
 
 READERS = {

@@ -12,7 +12,7 @@ import pytest
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
 from dprepro.methods.dpboost.curator import DPBoostCurator
 from dprepro.methods.lazybb.curator import ExactCurator
-from dprepro.privacy.query import Private
+from dprepro.privacy.private_rows import Private
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from tests.privacy.answers import Answers, overhearing
 from tests.privacy.contents import contents

@@ -16,7 +16,8 @@ import pytest
 
 from dprepro.methods.dp_ebm.curator import DPEBMCurator
 from dprepro.privacy.curator_base import Curator, listening
-from dprepro.privacy.query import Instruction, NoisyAnswer, Private, Query
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import Instruction, NoisyAnswer, Query
 from tests.privacy.contents import contents
 from tests.privacy.curators import FITS, Fit, curator_classes, exchanged, table
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.privacy.query import CURATOR, READER, may_open
+from dprepro.privacy.private_rows import CURATOR, READER, may_open
 from tests.privacy.ways_in import name_of, ways_in
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -35,7 +35,7 @@ NAMES = {
 
 ALLOWED = {
     # It asks who is calling.
-    "dprepro.privacy.query": {"_getframe", "f_globals"},
+    "dprepro.privacy.private_rows": {"_getframe", "f_globals"},
     # Of the types in a kernel's signature, without builtins.
     # It also enters packages without their contents, and sets its own flag of the kernels.
     "dprepro.runtime.kernels": {

@@ -24,7 +24,7 @@ from dprepro.methods.dp_ebm.ebm import EBMClassifier
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.methods.dpboost.estimator import DPBoostClassifier
-from dprepro.privacy.query import Private, PrivateRowsError
+from dprepro.privacy.private_rows import Private, PrivateRowsError
 from dprepro.rows.chunked import ChunkedRows
 from dprepro.rows.readers import TableError
 from dprepro.rows.table import Table

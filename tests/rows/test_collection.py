@@ -21,7 +21,7 @@ from dprepro.methods.dp_ebm.ebm import EBMClassifier
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
 from dprepro.methods.dpboost.estimator import DPBoostClassifier
-from dprepro.privacy.query import Private
+from dprepro.privacy.private_rows import Private
 from dprepro.rows.chunked import CollectionRows, is_collection
 from dprepro.rows.cluster import ClusterError, Job, sort_part
 from dprepro.rows.readers import TableError

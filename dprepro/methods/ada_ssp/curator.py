@@ -15,7 +15,8 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import NoisyAnswer, Private, Query, ScaledInteger, SensitivityError
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import NoisyAnswer, Query, ScaledInteger, SensitivityError
 from dprepro.privacy.sensitivity import ADD_REMOVE, Sensitivity
 
 TARGET_WEIGHT = 0.7

@@ -17,7 +17,8 @@ from dprepro.methods.cnn.network import images_of, side_of
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource, SampledGaussianMechanism
-from dprepro.privacy.query import NoisyAnswer, Private, Query
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import NoisyAnswer, Query
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.subsampling import poisson_sample
 

@@ -23,7 +23,8 @@ from dprepro.estimators.inputs import Rows
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import LaplaceMechanism, NoiseSource
-from dprepro.privacy.query import NoisyAnswer, Private, Query
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import NoisyAnswer, Query
 from dprepro.privacy.sampling import ExactSampler
 from dprepro.privacy.sensitivity import REPLACE_ONE
 

@@ -25,13 +25,8 @@ from dprepro.methods.dp_ebm.rounds import EBMPartition, RowsInRounds, Sorting, d
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import in_units
-from dprepro.privacy.query import (
-    NoisyAnswer,
-    Private,
-    PrivateRowsError,
-    ScaledInteger,
-    SensitivityError,
-)
+from dprepro.privacy.private_rows import Private, PrivateRowsError
+from dprepro.privacy.query import NoisyAnswer, ScaledInteger, SensitivityError
 from dprepro.privacy.sampling.sampler import dyadic
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT, histogram_sensitivity
 from dprepro.rows.backends import ChunkBackend, even_parts

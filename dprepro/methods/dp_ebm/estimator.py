@@ -36,7 +36,7 @@ from dprepro.methods.dp_ebm.losses import LogisticLoss, Loss, SquaredLoss
 from dprepro.methods.dp_ebm.queries import CellCounts, FitSettings, LeafSums, MergeCells, Steps
 from dprepro.privacy.composition import TWO_PHASE_COMPOSITIONS, calibrate_two_phases
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import Private
+from dprepro.privacy.private_rows import Private
 from dprepro.privacy.sensitivity import ADD_REMOVE, Adjacency, histogram_sensitivity
 from dprepro.rows.partition import MAX_BINS
 from dprepro.runtime.arguments import DELTA, EPSILON, INSIDE, SHARE, Integer, OneOf, OrNone, flag

@@ -44,11 +44,11 @@ from dprepro.methods.dp_ebm_plus.strategy import coded_sums
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.curator_base import Curator, GaussianMechanism
 from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.private_rows import Private
 from dprepro.privacy.query import (
     BudgetError,
     Instruction,
     NoisyAnswer,
-    Private,
     Query,
     ScaledInteger,
     SensitivityError,

@@ -46,7 +46,7 @@ from dprepro.methods.dp_ebm_plus.pairs import (
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import Private
+from dprepro.privacy.private_rows import Private
 from dprepro.rows.partition import MAX_BINS
 from dprepro.runtime.arguments import DELTA, EPSILON, Integer, OrNone, flag
 from dprepro.runtime.threads import Threads

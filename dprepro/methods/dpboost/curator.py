@@ -25,7 +25,8 @@ from dprepro.methods.dpboost.variants import BIN_EDGES, Variant
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import ExponentialMechanism, LaplaceMechanism, in_units
-from dprepro.privacy.query import BudgetError, Instruction, NoisyAnswer, Private, Query
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import BudgetError, Instruction, NoisyAnswer, Query
 from dprepro.privacy.sampling.sampler import dyadic
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
 

@@ -31,7 +31,7 @@ from dprepro.methods.dpboost.kernel import UNIT, on_grid, whole
 from dprepro.methods.dpboost.sensitivity import gain_sensitivity, leaf_clip, leaf_sensitivity
 from dprepro.methods.dpboost.tree import FitSettings, Forest, Tree
 from dprepro.methods.dpboost.variants import VARIANTS, Variant
-from dprepro.privacy.query import Private
+from dprepro.privacy.private_rows import Private
 from dprepro.runtime.arguments import EPSILON, INSIDE, Integer, Number, OneOf, OrNone
 
 MAX_DEPTH = 10

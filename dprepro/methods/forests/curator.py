@@ -15,7 +15,8 @@ from sklearn.tree._tree import Tree
 
 from dprepro.methods.library_curator import LibraryCurator
 from dprepro.privacy.mechanisms import PermuteAndFlipMechanism
-from dprepro.privacy.query import NoisyAnswer, Private, Query, SensitivityError
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import NoisyAnswer, Query, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE, ZERO_OUT, Adjacency
 
 

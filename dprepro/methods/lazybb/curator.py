@@ -27,7 +27,8 @@ from dprepro.methods.lazybb.rademacher import accuracy_bound
 from dprepro.methods.lazybb.weights import Weighing
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import Instruction, NoisyAnswer, Private, SensitivityError
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import Instruction, NoisyAnswer, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.smooth_sensitivity import TOTAL, weighted_choices, weighted_noisy_max
 

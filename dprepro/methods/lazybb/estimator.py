@@ -36,7 +36,7 @@ from dprepro.methods.lazybb.learners import boost, make_learner
 from dprepro.methods.lazybb.queries import Literals, read_literals
 from dprepro.methods.lazybb.weights import MARGINS, Weighing
 from dprepro.privacy.composition import ROUND_COMPOSITIONS, check_composition
-from dprepro.privacy.query import Private
+from dprepro.privacy.private_rows import Private
 from dprepro.runtime.arguments import INSIDE, SHARE, Both, Integer, Number, OneOf, OrNone, flag
 
 BASES = ("1r", "topdown")

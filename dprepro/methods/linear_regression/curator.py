@@ -13,7 +13,8 @@ from dprepro.methods.linear_regression.products import Grid, Moments, scaled, sy
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NumberedUses
-from dprepro.privacy.query import NoisyAnswer, Private, Query
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import NoisyAnswer, Query
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 

@@ -18,7 +18,8 @@ from dprepro.methods.locally_linear.gradients import (
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource, SampledGaussianMechanism
-from dprepro.privacy.query import BudgetError, Instruction, NoisyAnswer, Private, Query
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import BudgetError, Instruction, NoisyAnswer, Query
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.privacy.subsampling import ACCOUNTANTS
 

@@ -43,7 +43,7 @@ from dprepro.methods.locally_linear.maps import (
     scores_of,
 )
 from dprepro.methods.locally_linear.training import MeanGradient, train
-from dprepro.privacy.query import Private
+from dprepro.privacy.private_rows import Private
 from dprepro.privacy.subsampling import ACCOUNTANTS
 from dprepro.runtime.arguments import (
     EPSILON,

@@ -29,7 +29,8 @@ from dprepro.methods.random_boosting.candidates import (
 from dprepro.methods.random_boosting.trees import Tree
 from dprepro.privacy.curator_base import Curator, GaussianMechanism
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import Instruction, NoisyAnswer, Private, Query, ScaledInteger
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import Instruction, NoisyAnswer, Query, ScaledInteger
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT, Sensitivity
 
 UNIT = 2.0**-24

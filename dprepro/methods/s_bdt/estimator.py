@@ -36,7 +36,7 @@ from dprepro.methods.s_bdt.losses import UNIT, LogLoss, Loss, SquaredLoss
 from dprepro.methods.s_bdt.trees import Cells, draw_tree
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
-from dprepro.privacy.query import Private
+from dprepro.privacy.private_rows import Private
 from dprepro.privacy.subsampling import renyi_multiplier, sampled_sigma
 from dprepro.runtime.arguments import (
     DELTA,

@@ -19,7 +19,8 @@ from dprepro.estimators.inputs import Rows
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NumberedGaussianMechanism
-from dprepro.privacy.query import Instruction, NoisyAnswer, Private, Query
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import Instruction, NoisyAnswer, Query
 from dprepro.privacy.sensitivity import ZERO_OUT, Sensitivity
 
 UNIT = 2.0**-24

@@ -22,7 +22,7 @@ from dprepro.methods.toy_ebm.curator import (
     Step,
     ToyCurator,
 )
-from dprepro.privacy.query import Private
+from dprepro.privacy.private_rows import Private
 from dprepro.runtime.arguments import DELTA, EPSILON, SHARE, Integer, flag
 
 

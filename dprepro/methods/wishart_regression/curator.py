@@ -18,7 +18,8 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import LaplaceMechanism, WishartMechanism
-from dprepro.privacy.query import Instruction, NoisyAnswer, Private, Query
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import Instruction, NoisyAnswer, Query
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 UNIT = 2.0**-30

@@ -19,7 +19,8 @@ from dprepro.methods.ada_ssp.curator import (
 from dprepro.methods.bounded_norm_encoding import UNIT, UnitRows
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import BudgetError, Private, SensitivityError
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE
 
 BOUNDS = (-2.0, 6.0)

@@ -10,7 +10,8 @@ from dprepro.methods.dp_bag.curator import STUDENT_ROWS, BagCurator, ExactVotes,
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.query import BudgetError, Private, SensitivityError
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.sampling import Bits, ExactSampler
 from dprepro.privacy.sensitivity import REPLACE_ONE
 

@@ -18,7 +18,8 @@ from dprepro.methods.dp_ebm.losses import LogisticLoss, SquaredLoss
 from dprepro.methods.dp_ebm.queries import CellCounts, FitSettings, LeafSums, MergeCells, Steps
 from dprepro.privacy.composition import calibrate_two_phases
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import BudgetError, Private, PrivateRowsError, SensitivityError
+from dprepro.privacy.private_rows import Private, PrivateRowsError
+from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT, histogram_sensitivity
 
 DOMAIN = Domain((NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b"))), ("0", "1"))

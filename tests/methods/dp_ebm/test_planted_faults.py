@@ -14,7 +14,8 @@ from dprepro.methods.dp_ebm import estimator
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier
 from dprepro.methods.dp_ebm.losses import LogisticLoss
 from dprepro.privacy.composition import TWO_PHASE_COMPOSITIONS, calibrate_two_phases
-from dprepro.privacy.query import BudgetError, PrivateRowsError
+from dprepro.privacy.private_rows import PrivateRowsError
+from dprepro.privacy.query import BudgetError
 from dprepro.privacy.sampling import ExactSampler
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from tests.methods.dp_ebm.test_curator import (

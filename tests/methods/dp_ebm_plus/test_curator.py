@@ -24,7 +24,8 @@ from dprepro.methods.dp_ebm_plus.queries import (
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import BudgetError, Private, PrivateRowsError, SensitivityError
+from dprepro.privacy.private_rows import Private, PrivateRowsError
+from dprepro.privacy.query import BudgetError, SensitivityError
 from tests.methods.dp_ebm_plus.plus_table import DOMAIN, RANGE, table
 from tests.methods.dp_ebm_plus.stub import Events, booster, exact_answers, learn, of_all_rows
 

@@ -22,7 +22,8 @@ from dprepro.methods.dp_ebm_plus.queries import (
 )
 from dprepro.privacy.curator_base import GaussianMechanism, listening
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.query import BudgetError, PrivateRowsError
+from dprepro.privacy.private_rows import PrivateRowsError
+from dprepro.privacy.query import BudgetError
 from tests.methods.dp_ebm_plus.plus_table import DOMAIN, RANGE, table
 from tests.methods.dp_ebm_plus.stub import Events, of_all_rows, replay
 

@@ -11,7 +11,7 @@ from dprepro.methods.dpboost.curator import DPBoostCurator
 from dprepro.methods.dpboost.kernel import GAIN_UNIT, UNIT, gains_of
 from dprepro.methods.dpboost.tree import FitSettings, Forest
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import Private
+from dprepro.privacy.private_rows import Private
 
 
 def params(**changes):

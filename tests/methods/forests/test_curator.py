@@ -12,7 +12,8 @@ from dprepro.methods.forests.estimator import DPRandomForest
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import PermuteAndFlipMechanism
-from dprepro.privacy.query import BudgetError, Private, PrivateRowsError, SensitivityError
+from dprepro.privacy.private_rows import Private, PrivateRowsError
+from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT
 
 DOMAIN = Domain((NumericFeature("x", 0, 1),), ("0", "1"))

@@ -19,7 +19,8 @@ from dprepro.methods.gradient_descent.curator import (
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import gdp_part
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import BudgetError, Private, SensitivityError
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.sensitivity import ADD_REMOVE, ZERO_OUT
 
 DOMAIN = Domain((NumericFeature("x", 0, 1), CategoricalFeature("c", ("a", "b"))), ("0", "1"))

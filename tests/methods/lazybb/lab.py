@@ -13,7 +13,7 @@ from dprepro.methods.lazybb.learners import boost, make_learner
 from dprepro.methods.lazybb.queries import Literals
 from dprepro.methods.lazybb.weights import Weighing
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import Private
+from dprepro.privacy.private_rows import Private
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 

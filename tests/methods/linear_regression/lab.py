@@ -8,7 +8,7 @@ from dprepro.methods.entry import Setting
 from dprepro.methods.linear_regression.curator import LinearCurator
 from dprepro.methods.registry import get
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import Private
+from dprepro.privacy.private_rows import Private
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 BOUNDS = (10.0, 30.0)

@@ -12,7 +12,8 @@ from dprepro.methods.linear_regression.curator import LinearCurator, Products, s
 from dprepro.methods.linear_regression.products import Grid
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.query import BudgetError, Private, SensitivityError
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import BudgetError, SensitivityError
 from tests.methods.linear_regression.lab import COLUMNS, build, curator, rows, scaled
 
 QUERY = Products(1.0, 1.0, bound=1.0)

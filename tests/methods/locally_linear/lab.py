@@ -7,7 +7,7 @@ import numpy as np
 from dprepro.methods.locally_linear.curator import LLMCurator, Noise, Project
 from dprepro.methods.locally_linear.gradients import FitSettings, NumericRows
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import Private
+from dprepro.privacy.private_rows import Private
 from dprepro.privacy.sensitivity import ZERO_OUT
 
 ROWS, FEATURES, MAPS, CLASSES = 60, 4, 2, 3

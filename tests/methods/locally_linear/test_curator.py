@@ -19,7 +19,8 @@ from dprepro.methods.locally_linear.gradients import NumericRows
 from dprepro.methods.locally_linear.maps import draw_projections
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.query import BudgetError, PrivateRowsError, SensitivityError
+from dprepro.privacy.private_rows import PrivateRowsError
+from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.subsampling import ACCOUNTANTS, sampled_sigma
 from tests.methods.locally_linear.lab import (
     CLASSES,

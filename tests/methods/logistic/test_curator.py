@@ -12,7 +12,8 @@ from dprepro.methods.logistic.curator import LARGEST_NORM, LONG_ROWS, Coefficien
 from dprepro.methods.logistic.estimator import DPLogisticRegression
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import BudgetError, Private, SensitivityError
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 FAIR = {"data_norm": 1.0, "fit_intercept": False, "tol": 1e-8, "max_iter": 10_000}

@@ -25,7 +25,8 @@ from dprepro.methods.random_boosting.curator import (
 )
 from dprepro.methods.random_boosting.trees import draw_tree
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import BudgetError, Private, SensitivityError
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.sensitivity import ADD_REMOVE
 
 DOMAIN = Domain(

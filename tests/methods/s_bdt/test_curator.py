@@ -23,7 +23,8 @@ from dprepro.methods.s_bdt.trees import Cells
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import BudgetError, Private, SensitivityError
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.sensitivity import ZERO_OUT
 
 CELLS = [Cells.of(NumericFeature("x", 0, 1), 2, None)]

@@ -24,7 +24,8 @@ from dprepro.methods.toy_ebm.curator import (
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
-from dprepro.privacy.query import BudgetError, Private, SensitivityError
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.sensitivity import ZERO_OUT
 
 X = pd.DataFrame({"x": [0.0, 0.0, 1.0, 1.0, 2.0, 3.0], "c": list("aabbab")})

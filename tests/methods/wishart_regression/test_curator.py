@@ -24,7 +24,8 @@ from dprepro.methods.wishart_regression.curator import (
 )
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.ledger import Ledger
-from dprepro.privacy.query import BudgetError, Private, SensitivityError
+from dprepro.privacy.private_rows import Private
+from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 MEANS = ColumnMeans(1.0, 1.0)
