@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from dprepro.data.dataset import Dataset, load
-from dprepro.release.likeness import Rows
+from dprepro.release.population_overlap import Rows
 
 TABLES = (
     "abalone", "adult", "bike-sharing", "cal-housing", "credit-default", "mammography", "mushroom",

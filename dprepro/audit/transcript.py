@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, categories
-from dprepro.audit.evidence import JOINT_EVIDENCE, Evidence, Known, observed
+from dprepro.audit.likelihood_ratio import JOINT_EVIDENCE, Evidence, Known, observed
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.query import Instruction, NoisyAnswer, Query, ScaledInteger

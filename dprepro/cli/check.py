@@ -112,7 +112,7 @@ def check(
     from dprepro.judge.deviations import load_claim_deviations, load_deviations
     from dprepro.papers.document import select_documents
     from dprepro.papers.schema import Selector
-    from dprepro.results.metrics import margins
+    from dprepro.results.margins import margins
 
     if record or fast:
         reviewed_by = deviations if record else None

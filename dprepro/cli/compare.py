@@ -69,7 +69,7 @@ def compare(
         render_comparison,
         split_rows,
     )
-    from dprepro.results.metrics import find_metric
+    from dprepro.results.margins import find_metric
     from dprepro.runtime.terminal import console
 
     if per_split and format is CompareFormat.TABLE:

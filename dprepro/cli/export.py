@@ -208,7 +208,7 @@ def _verdicts(folder: Path, found: Results, described: dict[str, str]) -> None:
     from dprepro.papers.document import select_documents
     from dprepro.report.layout import build_tables
     from dprepro.report.rows import recorded_rows
-    from dprepro.results.metrics import margins
+    from dprepro.results.margins import margins
 
     documents = select_documents(None)
     claims = load_claim_deviations()

@@ -107,7 +107,7 @@ def curves(
     from dprepro.papers.document import select_documents
     from dprepro.report.draw.curves import build_panels, write_figures
     from dprepro.report.layout import build_tables
-    from dprepro.results.metrics import find_metric
+    from dprepro.results.margins import find_metric
     from dprepro.runtime.terminal import counted
 
     metric = find_metric(metric).name if metric else None
@@ -321,7 +321,7 @@ def sweep(
 
     from dprepro.report.draw.files import save_figures
     from dprepro.report.draw.sweeps import build_sweeps, draw_sweeps
-    from dprepro.results.metrics import find_metric
+    from dprepro.results.margins import find_metric
 
     shown = find_metric(metric)
     held = read(results, config)

@@ -17,7 +17,7 @@ from dprepro.runtime.errors import DpreproError
 if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel
     from dprepro.methods.entry import Method
-    from dprepro.release.book import Book, Entry
+    from dprepro.release.budget_book import Book, Entry
     from dprepro.release.statement import AuditRecord, Publisher
 
 _COLUMNS, _NAMES = 80, 10
@@ -232,8 +232,8 @@ def budget(
     Example: dprepro budget
     """
     from dprepro.data.card import load_card
-    from dprepro.release.book import accept_new_register, book_path, read_book
-    from dprepro.release.likeness import Rows
+    from dprepro.release.budget_book import accept_new_register, book_path, read_book
+    from dprepro.release.population_overlap import Rows
     from dprepro.release.rows import known_rows, place_of
 
     if register_lost:
@@ -274,7 +274,7 @@ def _none_found(card: str | None, unknown: str) -> str:
 
 
 def _show(account: Sequence[Entry], book: Book) -> None:
-    from dprepro.release.book import limits_of, total_spent
+    from dprepro.release.budget_book import limits_of, total_spent
 
     say(", ".join(dict.fromkeys(entry.dataset for entry in account)))
     for entry in account:

@@ -50,7 +50,7 @@ def report(
     from dprepro.report.page.content import Sources, build_page, render_page
     from dprepro.report.page.figures import figure_groups, overview
     from dprepro.results.audits import read_audits
-    from dprepro.results.metrics import margins
+    from dprepro.results.margins import margins
     from dprepro.results.runs import runs_of
 
     check_page(output)

@@ -256,7 +256,7 @@ def run_until_decided(
     from dprepro.experiment.plan import narrow, plan
     from dprepro.judge.verdicts import doubled, judge_cells, seconds_of_a_split, stage_of
     from dprepro.papers.document import select_documents
-    from dprepro.results.metrics import margins
+    from dprepro.results.margins import margins
 
     _refuse_unfit(config, options, most)
     assert config.published is not None
@@ -347,7 +347,7 @@ def _with_more_splits(config: ExperimentConfig, looks: tuple[int, ...]) -> Exper
 
 
 def _said(cell: CellVerdict) -> str:
-    from dprepro.results.metrics import with_level
+    from dprepro.results.margins import with_level
 
     printed = cell.published
     splits = cell.result.splits(printed.metric) if cell.result else 0

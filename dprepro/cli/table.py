@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dprepro.report.formatting import Style
     from dprepro.report.layout import ResultTable
     from dprepro.results.folder import Results
-    from dprepro.results.metrics import Margin
+    from dprepro.results.margins import Margin
 
 # The list of what there is holds sentences: longer lines are hard to read.
 _INDEX_WIDTH = 100
@@ -107,7 +107,7 @@ def table(
     """
     from dprepro.papers.document import select_documents
     from dprepro.report.formatting import Style
-    from dprepro.results.metrics import find_metric, margins
+    from dprepro.results.margins import find_metric, margins
 
     metric = find_metric(metric).name if metric else None
     chosen = (

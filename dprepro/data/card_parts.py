@@ -397,7 +397,7 @@ class TestSet(Strict):
 
 
 class BudgetLimit(Strict):
-    """What may be released of a dataset in all, over all its releases; see `dprepro.release.book`.
+    """What may be released of a dataset in all, over all its releases; see `budget_book`.
 
     It holds for the unit of privacy of its card: for a row, or for all rows of a unit.
     """

@@ -1,6 +1,7 @@
-"""What every estimator takes: rows, labels or targets, and a domain.
+"""What every estimator takes: rows, labels or targets, a domain, and parameters.
 
-Parameters of estimators: each is declared once, checked by its kind, and plain during a fit.
+Beside curators this is the one module that may open private rows: it checks them, and wraps them.
+Parameters are declared once, checked by their kind, and plain during a fit.
 """
 
 from __future__ import annotations

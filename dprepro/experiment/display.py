@@ -16,8 +16,8 @@ from rich.progress import MofNCompleteColumn, TextColumn
 from rich.text import Text
 
 from dprepro.experiment.config import ExperimentConfig
+from dprepro.experiment.pending import Pending
 from dprepro.experiment.plan import asked_metrics
-from dprepro.experiment.plan_record import Pending
 from dprepro.experiment.record import Record, Task
 from dprepro.experiment.run import CellKey, Observer, Summary, Tally
 from dprepro.privacy.budget import PrivacyBudget, whose_epsilon

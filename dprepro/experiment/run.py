@@ -36,6 +36,7 @@ from dprepro.experiment.journal import (
 )
 from dprepro.experiment.local import LocalExecutor
 from dprepro.experiment.method_names import names_in_config
+from dprepro.experiment.pending import Pending, pending_of
 from dprepro.experiment.plan import (
     PlannedTask,
     asked_metrics,
@@ -44,7 +45,7 @@ from dprepro.experiment.plan import (
     narrow,
     plan,
 )
-from dprepro.experiment.plan_record import Pending, pending_of, state_plan
+from dprepro.experiment.plan_record import state_plan
 from dprepro.experiment.record import Record, Task
 from dprepro.runtime.append_only_file import JournalWarning
 from dprepro.runtime.errors import DpreproError

@@ -1,1 +1,1 @@
-"""Compare results with published cells and claims, with committed records, and with each other."""
+"""Verdicts: results against printed cells and claims, against records, and against each other."""

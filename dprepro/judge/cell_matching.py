@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dprepro.papers.cells import PublishedCell
 from dprepro.papers.document import Document, Protocol
 from dprepro.results.folder import ResultCell, Results
-from dprepro.results.metrics import NON_PRIVATE, level
+from dprepro.results.margins import NON_PRIVATE, level
 from dprepro.runtime.text import shell
 
 Place = tuple[str, str, str, float]

@@ -22,7 +22,7 @@ from dprepro.papers.document import Choice, Document
 from dprepro.papers.hypotheses import Question, load_hypotheses
 from dprepro.papers.schema import Selector
 from dprepro.results.folder import Results
-from dprepro.results.metrics import Margin, level_in_words
+from dprepro.results.margins import Margin, level_in_words
 from dprepro.runtime.errors import DpreproError, nearest
 
 

@@ -17,11 +17,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue, model_validator
 
+from dprepro.judge.equivalence import score_difference
 from dprepro.judge.quantities import builtin_config, compute, entry_of, found_params
-from dprepro.judge.statistics import score_difference
 from dprepro.papers.cells import PublishedCell, load_published
 from dprepro.papers.schema import Names, Numbers, Selector, Strict
-from dprepro.results.metrics import METRICS, Margin, level
+from dprepro.results.margins import METRICS, Margin, level
 from dprepro.runtime.errors import DpreproError, nearest
 
 _ALLOWED = 2 * math.sqrt(2)

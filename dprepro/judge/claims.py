@@ -32,7 +32,7 @@ from dprepro.judge.claim_kinds import (
 from dprepro.judge.verdicts import CellVerdict, Verdict
 from dprepro.papers.cells import FOLDER, PublishedCell, load_published
 from dprepro.papers.schema import Strict
-from dprepro.results.metrics import Margin
+from dprepro.results.margins import Margin
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.yaml_files import read_model
 

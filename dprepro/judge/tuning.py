@@ -15,9 +15,9 @@ from pydantic import JsonValue
 
 from dprepro.experiment.config import ExperimentConfig, MethodEntry
 from dprepro.experiment.method_names import names_in_config
-from dprepro.judge.statistics import score_difference
+from dprepro.judge.equivalence import score_difference
 from dprepro.results.folder import ResultCell, Results
-from dprepro.results.metrics import find_metric, level_in_words
+from dprepro.results.margins import find_metric, level_in_words
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.text import shell
 

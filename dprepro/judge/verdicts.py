@@ -13,11 +13,11 @@ from enum import Enum
 import numpy as np
 
 from dprepro.judge.cell_matching import Clash, answer, following
-from dprepro.judge.statistics import LEVEL, Comparison, Sample, compare, shares
+from dprepro.judge.equivalence import LEVEL, Comparison, Sample, compare, shares
 from dprepro.papers.cells import PublishedCell
 from dprepro.papers.document import Document
 from dprepro.results.folder import ResultCell, Results
-from dprepro.results.metrics import METRICS, Margin, find_metric
+from dprepro.results.margins import METRICS, Margin, find_metric
 
 # As many of ours as one likes: what they add to an error is far below any printed digit.
 _MOST_SPLITS = 10**7
@@ -207,7 +207,7 @@ def judge_cells(
     Parameters
     ----------
     margins
-        By metric; see `dprepro.results.metrics.margins`.
+        By metric; see `dprepro.results.margins.margins`.
     cells
         Only these printed cells; default all of the document's.
     min_splits

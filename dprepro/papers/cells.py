@@ -30,7 +30,7 @@ class PublishedCell:
     epsilon
         Privacy level; ``inf`` if the method is not private.
     metric
-        A key of `dprepro.results.metrics.METRICS` ("auc", "rmse", ...).
+        A key of `dprepro.results.margins.METRICS` ("auc", "rmse", ...).
     decimals, std_decimals
         Digits of `mean` and of `std` after the point as printed, trailing zeros included. A printed
         "87 %" is stored as 0.87 and has two.

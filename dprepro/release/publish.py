@@ -24,7 +24,7 @@ from dprepro.methods.entry import Method
 from dprepro.privacy.guarantee_status import AuthorsWord
 from dprepro.privacy.ledger import Ledger, slack, tracking_noise
 from dprepro.release import planning
-from dprepro.release.book import (
+from dprepro.release.budget_book import (
     Ahead,
     Entry,
     Total,
@@ -43,7 +43,7 @@ from dprepro.release.folder import (
     rehearse,
     with_ledger,
 )
-from dprepro.release.likeness import Rows
+from dprepro.release.population_overlap import Rows
 from dprepro.release.progress import shown_progress
 from dprepro.release.provenance import save_fitted, take_card
 from dprepro.release.rows import (

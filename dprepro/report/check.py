@@ -27,7 +27,7 @@ from dprepro.report.formatting import (
 )
 from dprepro.report.tables import STYLES
 from dprepro.results.cell import TUNED_NOTE
-from dprepro.results.metrics import METRICS, level
+from dprepro.results.margins import METRICS, level
 from dprepro.runtime.terminal import (
     Renderable,
     StackedColumn,

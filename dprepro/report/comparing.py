@@ -10,7 +10,7 @@ from rich.text import Text
 
 from dprepro.judge.comparing import AcrossDatasets, MethodComparison, Pair, Row
 from dprepro.results.folder import ResultCell
-from dprepro.results.metrics import Metric, level
+from dprepro.results.margins import Metric, level
 from dprepro.runtime.terminal import Renderable, StackedColumn, below, stacked_table
 from dprepro.runtime.text import csv_table, json_text
 

@@ -13,7 +13,7 @@ from dprepro.judge.check import CheckReport
 from dprepro.judge.forensics import Column, Distance, Judgement, Trial
 from dprepro.judge.verdicts import Verdict
 from dprepro.report.formatting import CHOSEN, choice_rows, outcome_in_words, p_in_words
-from dprepro.results.metrics import level
+from dprepro.results.margins import level
 from dprepro.runtime.terminal import (
     BareTable,
     Renderable,

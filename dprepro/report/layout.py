@@ -24,7 +24,7 @@ from dprepro.papers.cells import PublishedCell
 from dprepro.papers.document import Column, Document, TableLayout
 from dprepro.results.cell import is_shipped, shipped
 from dprepro.results.folder import ResultCell, Results
-from dprepro.results.metrics import METRICS, Margin, Metric, find_metric, how_to_record
+from dprepro.results.margins import METRICS, Margin, Metric, find_metric, how_to_record
 from dprepro.runtime.errors import DpreproError, nearest
 
 # Where neither a document nor the metric sets the digits: so many significant ones.

@@ -15,7 +15,7 @@ from dprepro.privacy.guarantee_status import AuthorsWord, GuaranteeStatus
 from dprepro.privacy.sampling.sampler import SAMPLING_DISTANCE
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.privacy.subsampling import moments_epsilon
-from dprepro.results.metrics import level as heading_of
+from dprepro.results.margins import level as heading_of
 from dprepro.runtime.terminal import BareTable, Renderable, below, counted, indented
 from dprepro.runtime.text import visible
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from dprepro.judge.verdicts import Verdict
 from dprepro.report.formatting import BEST, Style, Words, column_headings, heading, legend, words
 from dprepro.report.layout import Entry, Group, ResultTable
-from dprepro.results.metrics import level
+from dprepro.results.margins import level
 from dprepro.runtime.terminal import (
     Fitting,
     Renderable,

@@ -1,1 +1,1 @@
-"""From the journals of a folder to what they say now: results, plans, runs, audits."""
+"""Results: what the journals of a folder say, as cells, plans, runs and audits."""

@@ -1,4 +1,7 @@
-"""A cell: what was measured of one method on one dataset at one privacy level."""
+"""A cell: what was measured of one method on one dataset at one privacy level.
+
+Which records make one cell is said by `dprepro.experiment.record.Task.cell`.
+"""
 
 from __future__ import annotations
 

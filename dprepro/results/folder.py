@@ -1,11 +1,8 @@
-"""Read a folder of journals as cells: one method on one dataset at one privacy level.
+"""Read a folder of journals as cells: records with one `Task.cell` make one cell.
 
-Which journals of a folder hold two methods.
-
-The runs that come with dprepro, beside one's own: marked, so that neither counts as the other.
-
-A task can be in both, with one key: it is shown on both sides, and no record of one side is counted
-on the other. Verdicts are on one's own results, since no printed number has a marked label.
+The runs that come with dprepro can stand beside one's own. They are marked: a task can be in both,
+with one key, and no record of one side is counted on the other. Verdicts are on one's own results,
+since no printed number has a marked label.
 """
 
 from __future__ import annotations

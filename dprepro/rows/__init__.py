@@ -1,1 +1,1 @@
-"""Where the rows of a fit lie, and how a query is summed over them."""
+"""Where the private rows of a fit lie (memory, disk, a Dask cluster), and exact sums over them."""

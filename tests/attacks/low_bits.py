@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dprepro.audit.bits_and_files import can_be_laplace, can_be_normal
+from dprepro.audit.side_channels import can_be_laplace, can_be_normal
 from tests.attacks.releases import LEARNING_RATE, Release
 
 

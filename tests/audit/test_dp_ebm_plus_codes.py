@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dprepro.audit.case import categories
-from dprepro.audit.evidence import Known
+from dprepro.audit.likelihood_ratio import Known
 from dprepro.audit.transcript import Recorder
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.estimators.inputs import Rows

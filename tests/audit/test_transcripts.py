@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dprepro.audit import AuditVerdict, audit, find_case, subjects
-from dprepro.audit.evidence import mu_squared
+from dprepro.audit.likelihood_ratio import mu_squared
 from dprepro.audit.transcript import Overheard
 from dprepro.methods.dpboost import curator, estimator
 from dprepro.methods.dpboost.sensitivity import gain_sensitivity

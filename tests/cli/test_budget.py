@@ -8,7 +8,7 @@ import pytest
 from dprepro.data.card import load_card
 from dprepro.data.card_parts import BudgetLimit
 from dprepro.data.register import register_path
-from dprepro.release.book import reserve, settle
+from dprepro.release.budget_book import reserve, settle
 from dprepro.release.rows import files_of, known_rows
 from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro

@@ -15,7 +15,7 @@ from dprepro.experiment.record import OF_THE_LINE
 from dprepro.judge import verdicts
 from dprepro.judge.snapshot import COLUMNS, NAME
 from dprepro.papers import document
-from dprepro.results.metrics import METRICS, Margin
+from dprepro.results.margins import METRICS, Margin
 from dprepro.runtime.errors import DpreproError
 from tests.cli.test_check import check
 from tests.in_process import in_process

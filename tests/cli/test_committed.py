@@ -32,7 +32,7 @@ from dprepro.papers.document import load_documents
 from dprepro.report import layout as view_module
 from dprepro.report.layout import ResultTable, build_tables
 from dprepro.results.folder import Results
-from dprepro.results.metrics import margins
+from dprepro.results.margins import margins
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 PAPERS = sorted(load_documents())

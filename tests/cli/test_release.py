@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from dprepro.additive.file import load_model
 from dprepro.cli import app
 from dprepro.cli import release as module
-from dprepro.release import book, folder
-from dprepro.release.book import read_book
+from dprepro.release import budget_book, folder
+from dprepro.release.budget_book import read_book
 from dprepro.release.fitting import fit_model
 from dprepro.release.statement import Statement
 from dprepro.report.model_page import model_page
@@ -199,7 +199,7 @@ def test_a_public_number_of_rows_is_in_the_statement(tmp_path: Path, state: Path
 def test_what_fails_after_the_folder_is_written_says_so(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch, fails: BaseException
 ) -> None:
-    settle = book.settle
+    settle = budget_book.settle
 
     def broken(name: str, status: Any, **found: object) -> None:
         if status == "released":

@@ -14,8 +14,8 @@ import pytest
 from dprepro.additive import file as model_files
 from dprepro.additive.file import ALLOWANCE, load_model
 from dprepro.privacy.ledger import tracking_noise
-from dprepro.release import book, folder
-from dprepro.release.book import book_path, read_book
+from dprepro.release import budget_book, folder
+from dprepro.release.budget_book import book_path, read_book
 from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 
@@ -173,7 +173,7 @@ def test_the_disk_is_let_go_before_the_model_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held: list[bool] = []
-    settle = book.settle
+    settle = budget_book.settle
 
     def settled(name: str, status: Any, **found: object) -> None:
         out = next(tmp_path.rglob("model.json"))

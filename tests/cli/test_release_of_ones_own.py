@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dprepro.methods import registry
-from dprepro.release.book import read_book
+from dprepro.release.budget_book import read_book
 from dprepro.release.statement import Statement
 from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro

@@ -15,7 +15,7 @@ from dprepro.papers.hypotheses import load_held_out, load_hypotheses
 from dprepro.report.forensics import markdown_columns, markdown_held_out
 from dprepro.report.formatting import choice_rows
 from dprepro.results.folder import Results, read_results
-from dprepro.results.metrics import margins
+from dprepro.results.margins import margins
 from dprepro.runtime.text import markdown_table
 from tests.docs.pages import ROOT
 

@@ -78,7 +78,7 @@ ELSEWHERE = {
         "method": "fields of a method, by name",
     },
     "methods/registry.py": {"module": "a package need not have METHODS"},
-    "release/book.py": {"except AttributeError": "a damaged book, read as JSON"},
+    "release/budget_book.py": {"except AttributeError": "a damaged book, read as JSON"},
     "runtime/arguments.py": {"numpy": "types by name, where NumPy is loaded"},
     "papers/schema.py": {"cell": "fields of a published cell, by name"},
     "runtime/yaml_files.py": {

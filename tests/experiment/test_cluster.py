@@ -21,7 +21,7 @@ from dprepro.experiment import environment, executors
 from dprepro.experiment.cluster import DaskExecutor, client_of
 from dprepro.experiment.config import load_config
 from dprepro.experiment.executors import MachineFaultError, TimeLimitError, WorkerDiedError
-from dprepro.experiment.plan_record import Pending
+from dprepro.experiment.pending import Pending
 from dprepro.experiment.record import Record
 from dprepro.experiment.run import Options, Summary, run
 from dprepro.methods import registry

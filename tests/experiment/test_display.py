@@ -24,8 +24,8 @@ from dprepro.experiment.display import (
     pending_table,
     profile_table,
 )
+from dprepro.experiment.pending import Pending
 from dprepro.experiment.plan import PlannedTask
-from dprepro.experiment.plan_record import Pending
 from dprepro.experiment.record import Record
 from dprepro.experiment.run import Summary, Tally
 from tests.experiment.test_record import TASK

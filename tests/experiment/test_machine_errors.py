@@ -24,8 +24,8 @@ from dprepro.experiment.machine_errors import (
     was_fault,
     was_killed,
 )
+from dprepro.experiment.pending import pending_of
 from dprepro.experiment.plan import plan
-from dprepro.experiment.plan_record import pending_of
 from dprepro.experiment.record import Record
 from dprepro.experiment.run import Options, run
 from dprepro.experiment.worker import DataRef, run_task

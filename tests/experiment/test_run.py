@@ -14,7 +14,7 @@ from dprepro.data.card import load_card
 from dprepro.experiment import run as run_module
 from dprepro.experiment.config import ExperimentConfig, load_config
 from dprepro.experiment.journal import read_journal
-from dprepro.experiment.plan_record import Pending
+from dprepro.experiment.pending import Pending
 from dprepro.experiment.record import Record
 from dprepro.experiment.run import Options, Summary, look_ahead, run
 from dprepro.methods import registry

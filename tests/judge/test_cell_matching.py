@@ -21,7 +21,7 @@ from dprepro.judge.verdicts import Verdict, judge_cells
 from dprepro.papers.document import load_documents
 from dprepro.report.layout import build_tables
 from dprepro.results.folder import ResultCell, Results
-from dprepro.results.metrics import margins
+from dprepro.results.margins import margins
 from tests.report.journals import cell, task
 
 PAPER = load_documents()["dp-ebm-2021"]

@@ -19,7 +19,7 @@ from dprepro.methods.entry import REPEATS
 from dprepro.papers.document import load_documents, select_documents
 from dprepro.papers.hypotheses import Hypothesis, Question
 from dprepro.results.folder import Results
-from dprepro.results.metrics import Margin, margins
+from dprepro.results.margins import Margin, margins
 from tests.report.journals import cell, records, spread
 
 PAPER = load_documents()["dp-ebm-2021"]

@@ -20,7 +20,7 @@ from dprepro.judge.verdicts import Verdict, judge_cells
 from dprepro.papers.cells import FOLDER
 from dprepro.papers.document import load_documents
 from dprepro.results.folder import Results
-from dprepro.results.metrics import margins
+from dprepro.results.margins import margins
 from dprepro.runtime.errors import DpreproError
 from tests.report.claims import FAILED, NOT_RUN
 from tests.report.journals import SPLITS, cell, spread

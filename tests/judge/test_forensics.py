@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dprepro.judge.equivalence import Sample, compare
 from dprepro.judge.forensics import columns_of, distance, fitted, judge_held_out
-from dprepro.judge.statistics import Sample, compare
 from dprepro.papers.cells import PublishedCell
 from dprepro.papers.document import load_documents
 from dprepro.papers.hypotheses import HeldOut, Hypothesis, Question, load_held_out, load_hypotheses

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dprepro.judge.equivalence import Comparison
 from dprepro.judge.omnibus import ColumnState, columns, normal_score, omnibus
-from dprepro.judge.statistics import Comparison
 from dprepro.judge.verdicts import CellVerdict, Verdict, judge_cells
 from dprepro.papers.document import load_documents
 from dprepro.results.folder import Results
-from dprepro.results.metrics import margins
+from dprepro.results.margins import margins
 from tests.report.journals import cell
 
 PAPER = load_documents()["dp-ebm-2021"]

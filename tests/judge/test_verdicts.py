@@ -14,7 +14,7 @@ from scipy import stats
 
 from dprepro.data import SYNTHETIC_PREFIX
 from dprepro.experiment.record import Record
-from dprepro.judge.statistics import LEVEL, Sample, compare, shares
+from dprepro.judge.equivalence import LEVEL, Sample, compare, shares
 from dprepro.judge.verdicts import (
     CellVerdict,
     LimitedBy,
@@ -32,7 +32,7 @@ from dprepro.judge.verdicts import (
 )
 from dprepro.papers.document import OneDraw, load_documents
 from dprepro.results.folder import ResultCell, Results, read_results
-from dprepro.results.metrics import METRICS, Margin, margins
+from dprepro.results.margins import METRICS, Margin, margins
 from tests.report.journals import SPLITS, cell, records, spread, task, write
 
 PAPER = load_documents()["dp-ebm-2021"]

@@ -7,7 +7,7 @@ from dprepro.privacy.composition import gdp_sigma
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.ledger_entry import LedgerEntry
 from dprepro.privacy.sensitivity import ADD_REMOVE, Adjacency
-from dprepro.release.book import Entry, new_name
+from dprepro.release.budget_book import Entry, new_name
 
 
 def gaussian_ledger(

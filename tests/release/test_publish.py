@@ -15,7 +15,7 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.sensitivity import ZERO_OUT
-from dprepro.release.book import Entry, Total, read_book, reserve, settle
+from dprepro.release.budget_book import Entry, Total, read_book, reserve, settle
 from dprepro.release.publish import fit_reserved, of_the_book, publisher_of
 from dprepro.release.statement import Limit, Together
 from dprepro.runtime.errors import DpreproError

@@ -7,7 +7,7 @@ from dprepro.judge.claim_kinds import Finding
 from dprepro.judge.claims import Outcome
 from dprepro.papers.document import load_documents
 from dprepro.results.folder import Results
-from dprepro.results.metrics import margins
+from dprepro.results.margins import margins
 
 PAPER = load_documents()["dp-ebm-2021"]
 REPORT = check_documents([PAPER], Results(()), [], margins())

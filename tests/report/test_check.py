@@ -20,7 +20,7 @@ from dprepro.report.check import (
     render_rerun,
 )
 from dprepro.results.folder import Results
-from dprepro.results.metrics import margins
+from dprepro.results.margins import margins
 from tests.report.claims import FAILED, NOT_RUN, REPORT, ROUNDED
 from tests.report.journals import cell, records, spread
 

@@ -6,7 +6,7 @@ import pytest
 from dprepro.data import PRIVATE_PREFIX
 from dprepro.judge.cell_matching import Clash
 from dprepro.judge.check import CheckReport
-from dprepro.judge.statistics import Comparison
+from dprepro.judge.equivalence import Comparison
 from dprepro.judge.verdicts import CellVerdict, LimitedBy, Undecided, Verdict
 from dprepro.papers.cells import PublishedCell
 from dprepro.privacy.guarantee_status import NO_LEDGER
@@ -25,7 +25,7 @@ from dprepro.report.formatting import (
 )
 from dprepro.report.layout import Entry, Group
 from dprepro.report.tables import markdown_tables
-from dprepro.results.metrics import level
+from dprepro.results.margins import level
 from tests.report.samples import COMPARE, PLAIN, SPENT, measured, tables
 
 PRINTED = PublishedCell("p", "2", "adult", "m", 1.0, "auc", 0.88, 0.014, decimals=2, std_decimals=3)

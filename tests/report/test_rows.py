@@ -20,7 +20,7 @@ from dprepro.report.rows import (
     verdict_row,
 )
 from dprepro.results.folder import Results
-from dprepro.results.metrics import margins
+from dprepro.results.margins import margins
 from tests.report.journals import cell, records, spread
 from tests.report.samples import COMPARE, PLAIN, tables
 

@@ -16,7 +16,7 @@ from dprepro.report.layout import build_tables
 from dprepro.report.rows import csv_tables, json_tables
 from dprepro.report.tables import latex_tables
 from dprepro.results.folder import JournalPlan, read_results
-from dprepro.results.metrics import level, margins
+from dprepro.results.margins import level, margins
 from tests.report.journals import records, spread, write
 
 PAPER = load_documents()["dp-ebm-2021"]

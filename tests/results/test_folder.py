@@ -24,7 +24,7 @@ from dprepro.results.folder import (
     read_results,
     tasks_held,
 )
-from dprepro.results.metrics import margins
+from dprepro.results.margins import margins
 from dprepro.runtime.append_only_file import JournalWarning
 from dprepro.runtime.errors import DpreproError
 from tests.report.journals import records, spread, task, write

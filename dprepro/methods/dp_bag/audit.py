@@ -12,7 +12,7 @@ import pandas as pd
 
 from dprepro.audit.bounds import Ceiling, laplace_lead, two_outcomes
 from dprepro.audit.case import AuditSetting, Case, MethodPair, line, table
-from dprepro.audit.evidence import Answer, Evidence
+from dprepro.audit.likelihood_ratio import Answer, Evidence
 from dprepro.audit.pairs import Scores, another_x
 from dprepro.audit.transcript import Event, transcript_case
 from dprepro.methods.dp_bag.curator import Votes

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dprepro.audit.bits_and_files import BITS, FILE, bits_of_counts, model_file
 from dprepro.audit.case import (
     AuditSetting,
     Case,
@@ -21,8 +20,9 @@ from dprepro.audit.case import (
     categories,
     fit_method,
 )
-from dprepro.audit.evidence import Answer, Evidence, Known, Unexplained, sigmoid
+from dprepro.audit.likelihood_ratio import Answer, Evidence, Known, Unexplained, sigmoid
 from dprepro.audit.pairs import canary_cases
+from dprepro.audit.side_channels import BITS, FILE, bits_of_counts, model_file
 from dprepro.audit.transcript import (
     RANGE,
     WHOLE,

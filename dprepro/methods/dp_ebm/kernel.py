@@ -24,7 +24,7 @@ from dprepro.methods.dp_ebm.losses import (
     largest_label_part,
     target_part,
 )
-from dprepro.privacy.sampling.kernels import MANTISSA_BITS, SMALLEST_SCALE, rounded_normal
+from dprepro.privacy.sampling.exact_noise import MANTISSA_BITS, SMALLEST_SCALE, rounded_normal
 from dprepro.runtime.atomics import LINE, publish, wait_for_all
 from dprepro.runtime.kernels import kernel
 from dprepro.runtime.threads import ALONE, Threads

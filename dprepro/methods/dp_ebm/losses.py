@@ -157,7 +157,7 @@ class Loss(ABC):
 
     @property
     def score_bits(self) -> int:
-        """The g of DP-EBM's grid: scores and functions are multiples of 2^-g; see `residuals`."""
+        """The g of DP-EBM's grid: scores and functions are multiples of 2^-g; see above."""
         return SCORE_BITS
 
     @property

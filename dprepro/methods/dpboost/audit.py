@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dprepro.audit.bits_and_files import BITS, bits_case, bits_outcome, can_be_laplace
 from dprepro.audit.bounds import Ceiling
 from dprepro.audit.case import AuditSetting, Case, MethodPair, line, table
-from dprepro.audit.evidence import Answer, Choice, Evidence, log_chances
+from dprepro.audit.likelihood_ratio import Answer, Choice, Evidence, log_chances
 from dprepro.audit.pairs import Scores, canary_cases
+from dprepro.audit.side_channels import BITS, bits_case, bits_outcome, can_be_laplace
 from dprepro.audit.transcript import WHOLE, Event, Part, overhear, transcript_case
 from dprepro.methods.dpboost.curator import AddTree, LeafQuery, SplitQuery, Start
 from dprepro.methods.dpboost.variants import AS_PUBLISHED

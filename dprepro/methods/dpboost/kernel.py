@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from dprepro.privacy.sampling.kernels import exponential_choice_of_runs
+from dprepro.privacy.sampling.exact_noise import exponential_choice_of_runs
 from dprepro.runtime.kernels import kernel
 
 _NEVER = -(2**62)

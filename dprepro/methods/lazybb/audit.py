@@ -27,7 +27,7 @@ from dprepro.audit.bounds import (
     two_outcomes,
 )
 from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, line, table
-from dprepro.audit.evidence import Choice, Evidence, log_chances
+from dprepro.audit.likelihood_ratio import Choice, Evidence, log_chances
 from dprepro.audit.pairs import canary_cases
 from dprepro.audit.transcript import WHOLE, Event, transcript_case
 from dprepro.data.domain import CategoricalFeature, Domain

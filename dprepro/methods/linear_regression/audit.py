@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from dprepro.audit.case import AuditSetting, Case, Encoded, MethodPair, table
-from dprepro.audit.evidence import Answer, Evidence
+from dprepro.audit.likelihood_ratio import Answer, Evidence
 from dprepro.audit.pairs import outlier
 from dprepro.audit.transcript import WHOLE, Event, transcript_case
 from dprepro.data.domain import Domain, NumericFeature

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dprepro.audit.bounds import Ceiling
 from dprepro.audit.case import AuditSetting, Case, MethodPair, line, table
-from dprepro.audit.evidence import Answer, Choice, Evidence
+from dprepro.audit.likelihood_ratio import Answer, Choice, Evidence
 from dprepro.audit.pairs import canary_cases
 from dprepro.audit.transcript import JOINT, WHOLE, Event, transcript_case
 from dprepro.methods.locally_linear.curator import GradientQuery

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dprepro.privacy.sampling.bits import WORDS, Bits, fill
-from dprepro.privacy.sampling.kernels import (
+from dprepro.privacy.sampling.exact_noise import (
     LARGEST_SCALE,
     MANTISSA_BITS,
     SMALLEST_SCALE,
@@ -75,10 +75,10 @@ class ExactSampler:
         Returns
         -------
         uint64 (*shape, 2 + WORDS)
-            Of each number N: k, the sign (1 is positive), and `lazy.WORDS` words, where |N| = k + x
+            Of each number N: k, the sign (1 is positive), and `bits.WORDS` words, where |N| = k + x
             and x in [0, 1) begins with these 512 bits. All 0 is the number 0.
-            `dprepro.privacy.sampling.kernels.rounded_normal` gives round(s N) for any scale s of
-            `gaussian`. It is exact but where 512 bits do not decide, as `gaussian` is. The words
+            `dprepro.privacy.sampling.exact_noise.rounded_normal` gives round(s N) for any scale s
+            of `gaussian`. It is exact but where 512 bits do not decide, as `gaussian` is. The words
             from the third on are of a stream of their own: numbers drawn in parts are those drawn
             at once.
         """

@@ -34,7 +34,7 @@ from dprepro.report.draw.style import (
     open_frame,
     text_width,
 )
-from dprepro.results.metrics import Metric
+from dprepro.results.margins import Metric
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.text import file_names, plain, shortened
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-from dprepro.results.metrics import Metric
+from dprepro.results.margins import Metric
 from dprepro.runtime.text import shortened
 
 PHONE_WIDTH = 4.6

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from dprepro.report.draw.curves import End, Point, name_ends, room_for
 from dprepro.report.draw.style import Look, metric_label, open_frame, with_dashes
 from dprepro.results.folder import ResultCell, Results
-from dprepro.results.metrics import Metric, with_level
+from dprepro.results.margins import Metric, with_level
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.text import plain
 

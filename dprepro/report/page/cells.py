@@ -31,7 +31,7 @@ from dprepro.report.formatting import (
 )
 from dprepro.report.layout import Entry, Group, ResultTable
 from dprepro.results.cell import TUNED_NOTE, ResultCell
-from dprepro.results.metrics import METRICS, level
+from dprepro.results.margins import METRICS, level
 
 
 class Kind(str, Enum):

@@ -57,7 +57,7 @@ from dprepro.report.page.origins import (
 )
 from dprepro.report.web import render_alone
 from dprepro.results.audits import Audit
-from dprepro.results.metrics import METRICS, level
+from dprepro.results.margins import METRICS, level
 from dprepro.results.runs import Runs
 from dprepro.runtime.text import legible
 

@@ -15,7 +15,7 @@ from dprepro.privacy.guarantee_status import NO_LEDGER, AuditVerdict, GuaranteeS
 from dprepro.report.formatting import verdict_figures
 from dprepro.report.page.cells import Cell, Head, Kind, Row, Sheet, level_cell, tone, verdict_cell
 from dprepro.results.audits import Audit
-from dprepro.results.metrics import METRICS
+from dprepro.results.margins import METRICS
 from dprepro.results.runs import Spending
 
 _CLAIM_HEADS = (

@@ -13,7 +13,7 @@ from dprepro.experiment.config import config_names
 from dprepro.report.layout import ResultTable
 from dprepro.report.page.cells import Cell, Head, Kind, Row, Sheet
 from dprepro.results.folder import ResultCell
-from dprepro.results.metrics import METRICS
+from dprepro.results.margins import METRICS
 from dprepro.results.runs import Run, Timing
 
 _RUN_HEADS = (

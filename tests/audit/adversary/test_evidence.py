@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dprepro.audit.evidence import (
+from dprepro.audit.likelihood_ratio import (
     Answer,
     Choice,
     bare,

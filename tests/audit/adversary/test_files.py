@@ -1,6 +1,6 @@
 """Words that tell which of two tables a file is from."""
 
-from dprepro.audit.bits_and_files import Telling, words
+from dprepro.audit.side_channels import Telling, words
 
 
 def file(noise, *more):

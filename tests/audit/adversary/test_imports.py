@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import dprepro.audit.evidence as evidence
+import dprepro.audit.likelihood_ratio as evidence
 from dprepro.privacy.query import Instruction, NoisyAnswer, Query
 
 ADVERSARIES = {
@@ -15,7 +15,7 @@ ADVERSARIES = {
     "locally_linear": "of_samples", "dp_bag": "answers", "linear_regression": "answers",
 }  # fmt: skip
 """What weighs a transcript, by the folder of a method."""
-OF_THE_AUDIT = {"dprepro.audit.evidence", "dprepro.audit.transcript", "dprepro.audit.case"}
+OF_THE_AUDIT = {"dprepro.audit.likelihood_ratio", "dprepro.audit.transcript", "dprepro.audit.case"}
 
 
 def imports(tree):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dprepro.privacy.sampling import Bits, ExactSampler, kernels
+from dprepro.privacy.sampling import Bits, ExactSampler, exact_noise
 from dprepro.privacy.sampling import bits as lazy
-from dprepro.privacy.sampling.kernels import (
+from dprepro.privacy.sampling.exact_noise import (
     _CUMULATIVE,
     _HALVED,
     _LARGEST,
@@ -169,13 +169,13 @@ def test_words_that_a_comparison_has_seen_are_kept(seen, monkeypatch):
         pool[0, :seen], pool[0, -1] = drawn, seen
         return 5
 
-    monkeypatch.setattr(kernels, "_half_normal", half_normal)
+    monkeypatch.setattr(exact_noise, "_half_normal", half_normal)
     rest = iter(range(1, 1000))
-    for module in (kernels, lazy):
+    for module in (exact_noise, lazy):
         monkeypatch.setattr(module, "next_word", lambda _: np.uint64(next(rest)))
-    monkeypatch.setattr(kernels, "word_of", lazy.word_of.py_func)
+    monkeypatch.setattr(exact_noise, "word_of", lazy.word_of.py_func)
     out = np.zeros((2, 10), np.uint64)
-    kernels.normal_words.py_func(None, None, out)
+    exact_noise.normal_words.py_func(None, None, out)
     assert out[:, 2 : 2 + seen].tolist() == [drawn, drawn]
     fresh = out[:, 2 + seen :].ravel().tolist()
     assert len(set(fresh)) == 2 * (8 - seen)
@@ -304,12 +304,12 @@ def test_multiples_of_ln_2_are_rounded_down_after_512_bits():
 
 @pytest.mark.parametrize("word", [0, 2**64 - 1])
 def test_multiples_of_ln_2_are_added_to_the_last_of_512_bits(word, monkeypatch):
-    monkeypatch.setattr(kernels, "word_of", lambda *_: None)
+    monkeypatch.setattr(exact_noise, "word_of", lambda *_: None)
     part = sum(Fraction(word, 2 ** (64 * i)) for i in range(1, 9))
     for k in (1, 7, 32):
         pool = np.full((5, 9), word, np.uint64)
         with np.errstate(over="ignore"):
-            whole = kernels._plus_halvings.py_func(None, pool, k)
+            whole = exact_noise._plus_halvings.py_func(None, pool, k)
         numbers = [int(whole), *pool[0, :8].tolist()], _HALVED[k].tolist()
         found, added = (sum(Fraction(n, 2 ** (64 * i)) for i, n in enumerate(x)) for x in numbers)
         assert found == part + added

@@ -28,7 +28,7 @@ from dprepro.report.draw.curves import (
 from dprepro.report.draw.style import PHONE_WIDTH
 from dprepro.report.layout import Entry, Group, ResultTable, build_tables
 from dprepro.results.folder import Results
-from dprepro.results.metrics import METRICS
+from dprepro.results.margins import METRICS
 from dprepro.runtime.errors import DpreproError
 from tests.report.journals import cell, spread
 

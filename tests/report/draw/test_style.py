@@ -3,7 +3,7 @@ from matplotlib.figure import Figure
 from dprepro.methods import registry
 from dprepro.report.draw import style
 from dprepro.report.draw.style import looks, metric_label, open_frame, with_dashes
-from dprepro.results.metrics import METRICS
+from dprepro.results.margins import METRICS
 
 
 def test_a_method_looks_the_same_whatever_stands_beside_it():

@@ -7,7 +7,7 @@ import pytest
 
 from dprepro.report.draw.sweeps import build_sweeps, draw_sweeps
 from dprepro.results.folder import Results
-from dprepro.results.metrics import METRICS
+from dprepro.results.margins import METRICS
 from dprepro.runtime.errors import DpreproError
 from tests.report.journals import cell
 

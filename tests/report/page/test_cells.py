@@ -20,7 +20,7 @@ from dprepro.report.page.cells import (
     verdict_cell,
 )
 from dprepro.results.folder import read_results
-from dprepro.results.metrics import margins
+from dprepro.results.margins import margins
 from tests.report.page.pages import journals
 
 

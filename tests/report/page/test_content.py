@@ -24,7 +24,7 @@ from dprepro.report.page.origins import time_in_words
 from dprepro.results.audits import read_audits
 from dprepro.results.cell import ResultCell
 from dprepro.results.folder import read_results
-from dprepro.results.metrics import margins
+from dprepro.results.margins import margins
 from dprepro.results.runs import Run, runs_of
 from tests.experiment.test_record import TASK
 from tests.report.claims import ROUNDED

@@ -18,7 +18,7 @@ from dprepro.methods.dp_ebm.estimator import DPEBMClassifier
 from dprepro.report.page import figures
 from dprepro.report.page.figures import MODELS, draw_overview, figure_groups
 from dprepro.results.folder import Results
-from dprepro.results.metrics import margins
+from dprepro.results.margins import margins
 from dprepro.runtime.errors import DpreproError
 from tests.report.page.judged import judged, score_of
 

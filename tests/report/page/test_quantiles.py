@@ -13,7 +13,7 @@ from dprepro.papers.document import load_documents
 from dprepro.report.page import figures
 from dprepro.report.page.figures import draw_quantiles, far_cells
 from dprepro.results.folder import Results
-from dprepro.results.metrics import margins
+from dprepro.results.margins import margins
 from tests.report.journals import cell, spread
 from tests.report.page.judged import judged, score_of
 

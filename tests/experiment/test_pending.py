@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from dprepro.experiment.pending import pending_of
 from dprepro.experiment.plan import PlannedTask
-from dprepro.experiment.plan_record import pending_of
 from dprepro.experiment.record import Record
 from tests.experiment.test_record import TASK
 

@@ -14,8 +14,8 @@ from dprepro.data.card_parts import BudgetLimit
 from dprepro.data.register import register_path
 from dprepro.privacy.gdp import epsilon_of, mu_of
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT
-from dprepro.release import book
-from dprepro.release.book import (
+from dprepro.release import budget_book
+from dprepro.release.budget_book import (
     Entry,
     accept_new_register,
     book_path,
@@ -111,14 +111,14 @@ def test_a_total_is_for_one_unit_at_the_delta_of_its_limit() -> None:
 
 
 def test_two_releases_at_once_cannot_both_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    look, together = book._read, threading.Barrier(2)
+    look, together = budget_book._read, threading.Barrier(2)
 
-    def slowly(path: Path) -> book.Book:
+    def slowly(path: Path) -> budget_book.Book:
         found = look(path)
         time.sleep(0.1)  # without a lock the other one reads the same book meanwhile
         return found
 
-    monkeypatch.setattr(book, "_read", slowly)
+    monkeypatch.setattr(budget_book, "_read", slowly)
     outcomes: list[str] = []
 
     def release() -> None:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from dprepro.papers.cells import PublishedCell
-from dprepro.results.metrics import (
+from dprepro.results.margins import (
     METRICS,
     Margin,
     find_metric,

@@ -13,8 +13,8 @@ import pytest
 
 from dprepro.data.dataset import Dataset
 from dprepro.data.register import register_path
-from dprepro.release.book import book_path, read_book
-from dprepro.release.likeness import Rows, siphash
+from dprepro.release.budget_book import book_path, read_book
+from dprepro.release.population_overlap import Rows, siphash
 from dprepro.release.statement import Statement
 from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro

@@ -21,7 +21,7 @@ import numpy as np
 
 from dprepro.additive.file import file_text, model_to_json
 from dprepro.audit.case import Case, MethodPair
-from dprepro.audit.evidence import Known
+from dprepro.audit.likelihood_ratio import Known
 from dprepro.audit.transcript import overhear
 from dprepro.privacy.query import Query
 
