@@ -358,7 +358,7 @@ def date_as_number(text: str, date_format: str) -> float:
 
     Examples
     --------
-    >>> as_number("2014-01-01", "%Y-%m-%d"), as_number("18:45", "%H:%M")
+    >>> date_as_number("2014-01-01", "%Y-%m-%d"), date_as_number("18:45", "%H:%M")
     (2014.0, 18.75)
     """
     found = datetime.strptime(text, date_format)

@@ -161,7 +161,7 @@ def test_a_number_counted_twice_for_the_price_of_once(monkeypatch):
         return replace(answers, unit=np.sqrt(2) * answers.unit)
 
     monkeypatch.setattr(curator, "exact_answers", in_full)
-    monkeypatch.setattr(algorithm, "is_coarse", lambda *_: False)  # 12 % for histograms, not 2 %
+    monkeypatch.setattr(algorithm, "is_low_signal", lambda *_: False)  # 12 %, not 2 %
     fit = two_features("binary").fit
     assert np.sqrt(fit(True, 0).mu_squared) > 1.02 * mu_of(STRONG, 1e-6)
 
@@ -258,14 +258,14 @@ def unclipped(monkeypatch, name):
 @pytest.mark.parametrize("few", [False, True])
 def test_residuals_of_features_that_are_not_clipped(monkeypatch, few):
     """Where rows are few, all features are in one query."""
-    monkeypatch.setattr(algorithm, "is_coarse", lambda *_: few)
+    monkeypatch.setattr(algorithm, "is_low_signal", lambda *_: few)
     unclipped(monkeypatch, "_coded_residuals")
     assert verdict("regression", 800) is AuditVerdict.EXCEEDED
 
 
 def test_residuals_of_the_intercept_that_are_not_clipped(monkeypatch):
     """Its bound is one that few rows exceed: the canary does if it is no larger than elsewhere."""
-    monkeypatch.setattr(algorithm, "is_coarse", lambda *_: False)
+    monkeypatch.setattr(algorithm, "is_low_signal", lambda *_: False)
     monkeypatch.setattr(Booster, "unclipped", 0.0)
     unclipped(monkeypatch, "_residuals")
     assert verdict("regression", 800) is AuditVerdict.EXCEEDED
@@ -277,7 +277,7 @@ def test_residuals_of_the_intercept_that_are_not_clipped(monkeypatch):
 @pytest.fixture
 def paired(monkeypatch):
     """Return the case in which the pair of both features is asked about, kept and learned."""
-    monkeypatch.setattr(algorithm, "is_coarse", lambda *_: False)  # no pairs where rows are few
+    monkeypatch.setattr(algorithm, "is_low_signal", lambda *_: False)  # no pairs where rows are few
     monkeypatch.setattr(pairs, "LEAST_CELLS", 0.0)
     monkeypatch.setattr(pairs, "MARGIN", -np.inf)
     return lambda task: two_features(task, n_epochs=4, pairs=1)
