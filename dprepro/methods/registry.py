@@ -14,7 +14,9 @@ from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
+from dprepro.methods.entry import Guarantee as Guarantee
 from dprepro.methods.entry import Method
+from dprepro.methods.entry import Setting as Setting
 from dprepro.methods.own import code_of
 from dprepro.methods.plugins import PLUGIN_VARIABLE, load_file, load_parts, methods_of, plugin_files
 from dprepro.runtime.errors import DpreproError, nearest

@@ -31,7 +31,7 @@ class Private(Generic[Value]):
     Private(...)
     >>> rows.open()
     Traceback (most recent call last):
-    dprepro.privacy.query.PrivateRowsError: ... may not open private rows: ...
+    dprepro.privacy.private_rows.PrivateRowsError: ... may not open private rows: ...
     """
 
     __slots__ = ("__value",)
