@@ -174,7 +174,7 @@ def _looked_at(
 
 
 def _shown(judged: Trials, rule: Rule, ledger: Ledger, confidence: float) -> float:
-    """Return the bound by guesses; of Gaussian releases the better of that and the one by ranks.
+    """Return the bound by guesses; of Gaussian answers the better of that and the one by ranks.
 
     The two share the risk. A bound that refutes is by guesses alone, whose law is known exactly.
     """
@@ -240,7 +240,7 @@ class OneRunResult(Audited):
     curve_bound
         By `one_run_mu_bound`, which takes the mechanism's trade-off curve to be Gaussian, as its
         ledger says. None for other noise. It refutes curves, and so the guarantee of a ledger whose
-        releases are all Gaussian, but not every mechanism that keeps (epsilon, delta).
+        answers are all Gaussian, but not every mechanism that keeps (epsilon, delta).
     independent_bound
         By Gaussian DP from one guess about each canary, given that the noise of different canaries
         is independent, which holds by construction of the case; None for other noise. Much sharper.

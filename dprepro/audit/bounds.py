@@ -37,7 +37,7 @@ Bound = Callable[[Guesses, Form], np.ndarray]
 
 
 class Claim(str, Enum):
-    """What holds of all releases together, if the ledger is right. Members equal their wording.
+    """What holds of all answers together, if the ledger is right. Members equal their wording.
 
     A claim for all deltas at once allows less than one at a single delta. So the same guesses
     refute more of it.

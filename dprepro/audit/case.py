@@ -48,7 +48,7 @@ class Case:
         learn one.
     ceiling
         One run's outcome -> the most that any distinguisher could show on this pair. None lets the
-        audit estimate it where all releases are Gaussian.
+        audit estimate it where all answers are Gaussian.
     runs
         Whose runs it looks at. Cases of the same `runs` and task have the same `fit`, `observe` and
         `trials`, so that the runs are made once. Empty: they are called by the subject.

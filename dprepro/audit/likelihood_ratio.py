@@ -30,7 +30,7 @@ class Answer:
     Attributes
     ----------
     name
-        Which release of the ledger it belongs to.
+        Which answer of the ledger it belongs to.
     noise : float64 (m,)
         What its noise would be without the row.
     part : float64 (m,)

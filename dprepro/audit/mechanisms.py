@@ -1,4 +1,4 @@
-"""The mechanisms themselves: one release each, drawn by the code that all methods draw with."""
+"""The mechanisms themselves: one answer each, drawn by the code that all methods draw with."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def gaussian_in_one_run(epsilon: float, delta: float) -> OneRunCase:
 
 
 def _with_gaussian_noise(exact: np.ndarray, ledger: Ledger, seed: int | None) -> np.ndarray:
-    """Release disjoint sums, int64 in units; one canary can move the sensitivity in all."""
+    """Answer disjoint sums, int64 in units; one canary can move the sensitivity in all."""
     source = NoiseSource(ledger, seed)
     scale = source.enter_gaussian(
         releases="a sum",

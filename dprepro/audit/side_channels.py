@@ -113,12 +113,12 @@ def bits_outcome(model: Any, ruled_out: Sequence[Sequence[bool]]) -> Any:
 def _fit_counts(pair: MethodPair, known: Known, count: Any, present: bool, seed: int | None) -> Any:
     model, events = overhear(partial(pair.fit, present, seed))
     ruled_out = []
-    for query, release in (event for event in events if isinstance(event, tuple)):
+    for query, answer in (event for event in events if isinstance(event, tuple)):
         found = count(query, known)
         if found is not None:
-            value, exact = float(release.value.ravel()[found[0]]), found[1]
+            value, exact = float(answer.value.ravel()[found[0]]), found[1]
             worlds = [exact + row for row in (1, 0)]
-            ruled_out.append([not can_be_normal(value, one, release.scale) for one in worlds])
+            ruled_out.append([not can_be_normal(value, one, answer.scale) for one in worlds])
     return bits_outcome(model, ruled_out)
 
 

@@ -49,10 +49,10 @@ class Recorder:
     def __init__(self) -> None:
         self.events: list[Event] = []
 
-    def asked(self, query: Query, release: NoisyAnswer) -> None:
+    def asked(self, query: Query, answer: NoisyAnswer) -> None:
         """Keep a query and its answer."""
-        value = np.array(release.value, dtype=np.float64)
-        self.events.append((query, replace(release, value=value)))
+        value = np.array(answer.value, dtype=np.float64)
+        self.events.append((query, replace(answer, value=value)))
 
     def told(self, instruction: Instruction) -> None:
         """Keep an instruction."""
@@ -232,12 +232,12 @@ class ExactlyOverheard:
                 others.follow(event)
                 canary.follow(event)
                 continue
-            query, release = event
+            query, answer = event
             without, part = others.answer(query).value, canary.answer(query).value
             entry = model.ledger_.entries[self.entry_of(query)]
             deviation = query.charged * entry.noise_multiplier / math.sqrt(query.share)
-            alone = (release.value - without) / deviation
-            with_row = (release.value - without - part) / deviation
+            alone = (answer.value - without) / deviation
+            with_row = (answer.value - without - part) / deviation
             evidence += float(np.sum(alone**2 - with_row**2)) / 2
             bare += float(np.sum(np.abs(with_row) < _NOTHING) - np.sum(np.abs(alone) < _NOTHING))
             mu_squared += float(np.sum((part / deviation) ** 2))

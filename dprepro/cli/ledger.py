@@ -34,7 +34,7 @@ def ledger(
         Path, typer.Option(help="Folder of results of `dprepro audit`, for methods of your own.")
     ] = Path("results"),
 ) -> None:
-    """Show every release of a config's private methods, or of a fitted model, and what they spend.
+    """Show every noisy answer of private methods of a config, or of a fitted model, and its budget.
 
     Of a model file it is the ledger in that file. Of a config it is that of fits to random rows of
     the public domain, so no private row is read. The noise of a fit to your rows can differ: some

@@ -86,7 +86,7 @@ def table(
         bool,
         typer.Option(
             "--true-epsilon",
-            help="Add the spent epsilon: what the releases of the ledger add up to.",
+            help="Add the spent epsilon: what the answers of the ledger add up to.",
         ),
     ] = False,
     margin: Margins = None,

@@ -50,7 +50,7 @@ class DPEstimator(Parametrised, BaseEstimator):
     domain_ : Domain
         The domain used, where the fit resolves it.
     ledger_ : Ledger
-        Every noisy release of the fit.
+        Every noisy answer of the fit.
     """
 
     domain_: Domain

@@ -45,7 +45,7 @@ class PrivateEstimator(Estimator, Protocol):
     Attributes
     ----------
     ledger_
-        Every noisy release of the fit; set by `fit`. Without it nothing says what a fit at a finite
+        Every noisy answer of the fit; set by `fit`. Without it nothing says what a fit at a finite
         epsilon spends: it is shown as unverified.
     """
 
@@ -62,7 +62,7 @@ class PlansLedger(Protocol):
         Raises
         ------
         ValueError
-            On parameters out of range, or a budget too small for any release.
+            On parameters out of range, or a budget too small for any answer.
         """
         ...
 

@@ -57,7 +57,7 @@ def fit_method(
 ) -> Estimator:
     """Return the estimator of a method, fitted. Of a user's own, its ledger says so.
 
-    It then names the code, a seed that was given, and each release whose noise we did not see drawn
+    It then names the code, a seed that was given, and each answer whose noise we did not see drawn
     by our samplers. Raises what the method raises.
     """
     estimator = method.build(setting, **params)

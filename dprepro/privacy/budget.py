@@ -99,7 +99,7 @@ class Division(str, Enum):
     """How a method's budget for a unit is divided among its rows. Members equal their texts."""
 
     GAUSSIAN = "gaussian"
-    """All its releases are Gaussian sums over all rows: mu-GDP for a row is k mu-GDP for k rows."""
+    """All its answers are Gaussian sums over all rows: mu-GDP for a row is k mu-GDP for k rows."""
 
     GROUP = "group privacy"
     """By what holds for every method: group privacy."""

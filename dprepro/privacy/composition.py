@@ -189,7 +189,7 @@ def tree_epsilons(
 ) -> tuple[float, float]:
     """Return what each choice of a split and each tree's labels may spend, in pure epsilon.
 
-    Each of `rounds` trees has `splits` exponential choices and one Laplace release. Pure and
+    Each of `rounds` trees has `splits` exponential choices and one Laplace answer. Pure and
     advanced composition share a tree's epsilon, "zcdp" shares rho: `label_share` for the labels.
 
     Raises ValueError as `choice_epsilon`.
@@ -248,8 +248,8 @@ def affordable_votes(rate: float, epsilon: float, delta: float) -> int:
     """Return how many ballots with Laplace(1 / rate) on the counts of both classes may be held.
 
     A row that changes moves each of the two counts by at most 1, so a ballot is two Laplace
-    releases of `rate` each: 2 rate in pure epsilon, and rate^2 in rho of zero-concentrated privacy
-    (a release of epsilon_0 is epsilon_0^2 / 2-zCDP: Bun, Steinke 2016, Proposition 1.4). Of
+    answers of `rate` each: 2 rate in pure epsilon, and rate^2 in rho of zero-concentrated privacy
+    (an answer of epsilon_0 is epsilon_0^2 / 2-zCDP: Bun, Steinke 2016, Proposition 1.4). Of
     adding epsilons up and adding rho up, what allows more counts.
     """
     pure = epsilon / (2 * rate)

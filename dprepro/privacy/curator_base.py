@@ -38,7 +38,7 @@ ROUNDING = 1e-6
 class Listener(Protocol):
     """Hears what a curator is asked and told, and what it releases: no exact value."""
 
-    def asked(self, query: Query, release: NoisyAnswer) -> None:
+    def asked(self, query: Query, answer: NoisyAnswer) -> None:
         """Take in a query and its answer."""
 
     def told(self, instruction: Instruction) -> None:
@@ -185,13 +185,13 @@ class Curator:
         if kept is not None:
             value, unit = kept
             # The same noise is drawn again, for nothing: after it a seed goes on where it was.
-            release = uses.answer(np.zeros(value.shape, np.int64), query, unit)
-            return self._announce(query, replace(release, value=value))
+            answer = uses.answer(np.zeros(value.shape, np.int64), query, unit)
+            return self._announce(query, replace(answer, value=value))
         exact = exactly(query)
-        release = uses.answer(exact.numbers, query, exact.unit)
+        answer = uses.answer(exact.numbers, query, exact.unit)
         if self._answers is not None:
-            self._answers.keep(query, release.value, exact.unit)
-        return self._announce(query, release)
+            self._answers.keep(query, answer.value, exact.unit)
+        return self._announce(query, answer)
 
     @property
     def public_generator(self) -> np.random.Generator:
@@ -227,7 +227,7 @@ class Curator:
         )  # fmt: skip
         return GaussianMechanism(self._source, scale, sensitivity.stated, uses)
 
-    def _announce(self, query: Query, release: NoisyAnswer) -> NoisyAnswer:
+    def _announce(self, query: Query, answer: NoisyAnswer) -> NoisyAnswer:
         """Return the answer to a query and let listeners hear both.
 
         Raises
@@ -246,8 +246,8 @@ class Curator:
         if query.gap is not None:
             self._require_gap(query.gap)
         for listener in self._listeners:
-            listener.asked(query, release)
-        return release
+            listener.asked(query, answer)
+        return answer
 
     @classmethod
     @lru_cache
@@ -292,7 +292,7 @@ class Curator:
             self._source.ledger.unaccounted.append(what)
 
     def tell(self, instruction: Instruction) -> None:
-        """Do with the rows what an instruction says; it is made of releases alone."""
+        """Do with the rows what an instruction says; it is made of noisy answers alone."""
         for listener in self._listeners:
             listener.told(instruction)
         self._follow(instruction)

@@ -26,7 +26,7 @@ def is_unverified(epsilon: float, ledger: Mapping[str, Any] | None) -> bool:
     """Whether a fit at this stated epsilon left nothing that says what it spent.
 
     `ledger` is what a journal keeps of the fitted estimator's ledger (`Ledger.summary`), None where
-    it has none. A ledger without a release is as good as none: it adds up to 0 whatever was read.
+    it has none. A ledger without an answer is as good as none: it adds up to 0 whatever was read.
     """
     return math.isfinite(epsilon) and (ledger is None or ledger.get("releases") == [])
 

@@ -36,7 +36,7 @@ def spent_epsilon(entries: tuple[LedgerEntry, ...], delta: float) -> float:
     """Return what the entries add up to at `delta`, infinite if one of them has no noise.
 
     `dp_accounting` composes them as privacy loss distributions, independently of the formulas that
-    calibrated them. There is one exception: the noise of sampled releases may have been found by
+    calibrated them. There is one exception: the noise of sampled answers may have been found by
     the same distributions, so tests compare it with a simulation. The result is the smallest of
     the bounds that are known: the sum of pure epsilons, the distributions, and, with exponential
     choices, Renyi DP with the bounded range of such choices.
@@ -67,7 +67,7 @@ class Ledger:
     epsilon, delta, adjacency
         The stated guarantee; `adjacency` can be given by its text.
     entries
-        The releases, in order.
+        The answers, in order.
     unaccounted
         In words, what was read from private rows and is not covered by epsilon. Empty for a sound
         fit.
@@ -78,7 +78,7 @@ class Ledger:
     post_processing
         In words, what was changed after the fit. It reads no rows, so it costs nothing.
     floating_point
-        In words, releases that are summed or noised in floating-point numbers. For these the
+        In words, answers that are summed or noised in floating-point numbers. For these the
         guarantee takes real arithmetic as given: the low bits of a rounded number can disclose what
         its noise hides (Mironov 2012). Empty where all noise is exact, see
         `dprepro.privacy.sampling`.
@@ -102,7 +102,7 @@ class Ledger:
     --------
     >>> ledger = Ledger(epsilon=1, delta=0, adjacency="replace-one")
     >>> ledger.add(LedgerEntry("laplace", "a count", 1, "l1", scale=2, uses=2, budget=(1, 0)))
-    >>> round(ledger.spent_epsilon(), 6)  # two releases at 1/2 each
+    >>> round(ledger.spent_epsilon(), 6)  # two answers at 1/2 each
     1.0
     >>> print(ledger.budget, ledger.adjacency, sep=", ")
     epsilon 1, replace-one
@@ -158,11 +158,11 @@ class Ledger:
         self.epsilon, self.delta = PrivacyBudget(*budget).plain()
 
     def add(self, entry: LedgerEntry) -> None:
-        """Append a release; ValueError if it is no `LedgerEntry`."""
+        """Append an answer; ValueError if it is no `LedgerEntry`."""
         self.entries.append(_ENTRY("entry", entry))
 
     def note_floating_point(self, text: str) -> None:
-        """List, unless it is listed, a release that is summed or noised in floating point."""
+        """List, unless it is listed, an answer that is summed or noised in floating point."""
         if text not in self.floating_point:
             self.floating_point.append(text)
 
@@ -216,14 +216,14 @@ class Ledger:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it states a finite epsilon and lists no release."""
+        """Whether it states a finite epsilon and lists no answer."""
         return math.isfinite(self.epsilon) and not self.entries
 
     @property
     def holds(self) -> bool:
         """Whether the stated guarantee holds.
 
-        It holds if all reads are covered by epsilon, no gap is listed, there is a release, the
+        It holds if all reads are covered by epsilon, no gap is listed, there is an answer, the
         spent epsilon is at most the stated one, and `samplers_suffice`.
         """
         broken = self.unaccounted or self.gaps or self.is_empty

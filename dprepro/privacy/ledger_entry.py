@@ -1,4 +1,4 @@
-"""One kind of noisy release, as a ledger lists it."""
+"""One kind of noisy answer, as a ledger lists it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SIZE = Number(0, math.inf, "[]")
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One kind of release.
+    """One kind of answer.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class LedgerEntry:
     releases
         What was released, in words.
     sensitivity, norm
-        How far one release can move between neighbours, and in which norm. For a choice: how far
+        How far one answer can move between neighbours, and in which norm. For a choice: how far
         the utility of any one candidate can move, or half the largest difference between the moves
         of two (a constant added to all utilities changes no choice).
     scale
@@ -57,7 +57,7 @@ class LedgerEntry:
         candidate passes whose utility is d below the largest (permute-and-flip); for "cited" as far
         as known, else 0.
     uses
-        How many such releases one row can take part in, adaptively. Releases about disjoint sets
+        How many such answers one row can take part in, adaptively. Answers about disjoint sets
         of rows count once (parallel composition).
     budget
         The (epsilon, delta) that all uses together keep by themselves.

@@ -136,7 +136,7 @@ class NoiseSource:
     ) -> float:
         """Write the entry of noise N(0, s^2), s = noise_multiplier * sensitivity, and return s.
 
-        `sensitivity` is the L2 sensitivity of one release and `uses` how many releases the noise
+        `sensitivity` is the L2 sensitivity of one answer and `uses` how many answers the noise
         serves. A row takes part in each with probability `sampling`; see `LedgerEntry`.
 
         Raises ValueError unless both noise multiplier and sensitivity are positive and finite.
@@ -156,7 +156,7 @@ class NoiseSource:
     ) -> float:
         """Write the entry of Laplace noise, epsilon-DP a use; return b = sensitivity / epsilon.
 
-        `sensitivity` is the L1 sensitivity of one release; see `LedgerEntry` for `uses`.
+        `sensitivity` is the L1 sensitivity of one answer; see `LedgerEntry` for `uses`.
 
         Raises ValueError unless epsilon and sensitivity are positive and finite.
         """
@@ -208,8 +208,8 @@ class NoiseSource:
     ) -> Iterator[np.ndarray]:
         """Yield `draws` times N(0, (noise_multiplier * sensitivity)^2), float32 of the given shape.
 
-        `sensitivity` is by how much, in L2, a row that takes part can move one release, under
-        zero-out and add/remove-one. A row takes part in `uses` releases, in each with probability
+        `sensitivity` is by how much, in L2, a row that takes part can move one answer, under
+        zero-out and add/remove-one. A row takes part in `uses` answers, in each with probability
         `sampling`; see `LedgerEntry`. The entry is written at once, the noise drawn one by one. The
         ledger lists it as floating point.
 

@@ -119,7 +119,7 @@ class Query(ABC):
 
 @dataclass(frozen=True)
 class Instruction:
-    """What a curator is told to do with the rows, from releases alone. It answers nothing.
+    """What a curator is told to do with the rows, from noisy answers alone. It answers nothing.
 
     Attributes
     ----------

@@ -44,13 +44,13 @@ ZERO_OUT, ADD_REMOVE, REPLACE_ONE = Adjacency
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How far one release can move, under the stated relation and under replace-one."""
+    """How far one answer can move, under the stated relation and under replace-one."""
 
     stated: float
     replace_one: float
 
     def __mul__(self, factor: float) -> Sensitivity:
-        """Return the sensitivity of `factor` times the release."""
+        """Return the sensitivity of `factor` times the answer."""
         return Sensitivity(self.stated * factor, self.replace_one * factor)
 
 

@@ -1,4 +1,4 @@
-"""Gaussian releases on Poisson samples of the rows: what they spend, and the noise they need.
+"""Gaussian answers on Poisson samples of the rows: what they spend, and the noise they need.
 
 At each of T steps every row joins the sample independently with probability q (the rate), and a sum
 with one row's share bounded by C gets noise N(0, (sigma C)^2); sigma is the noise multiplier.
@@ -35,9 +35,9 @@ LITTLE_NOISE = 0.1
 
 
 def loss_grain(noise_multiplier: float) -> float:
-    """Return the width of cells to sort the losses of a sampled release into.
+    """Return the width of cells to sort the losses of a sampled answer into.
 
-    Losses of a sampled release reach 1/sigma^2 and more: at a fixed width, little noise would
+    Losses of a sampled answer reach 1/sigma^2 and more: at a fixed width, little noise would
     exhaust the memory. Cells only ever round up.
     """
     return GRAIN * max(1.0, 1 / noise_multiplier**2)
@@ -48,7 +48,7 @@ def loss_grain(noise_multiplier: float) -> float:
 def sampled_loss(
     noise_multiplier: float, rate: float, grain: float, exchanged: bool
 ) -> PrivacyLossDistribution:
-    """Return the privacy loss of one release on a sample of the rows.
+    """Return the privacy loss of one answer on a sample of the rows.
 
     Parameters
     ----------

@@ -330,7 +330,7 @@ def _standing_legend(results: Sequence[ResultCell], style: Style) -> Iterator[st
     if any(result.task.is_private for result in results):
         yield "PRIVATE: exact scores of private rows; epsilon does not cover them: not for release."
     if style.spent_epsilon and any(result.spent_epsilon is not None for result in results):
-        yield "[ε ...]: the spent epsilon, which the releases of the ledger add up to."
+        yield "[ε ...]: the spent epsilon, which the answers of the ledger add up to."
     if any(result.is_unverified for result in results):
         yield (
             f"[unverified]: the method {NO_LEDGER}, so nothing says what it spends. Such a result "

@@ -159,7 +159,7 @@ def ledger_in_full(
         table.add_row(*row)
     parts: list[Renderable] = [_headed(of, f"{place}: {promise}"), indented(table)]
     if ledger.unit != ROW:
-        parts.append("  Sensitivity, and what a release spends by itself: of one row")
+        parts.append("  Sensitivity, and what an answer spends by itself: of one row")
     for heading, lines in said_beside(ledger):
         parts.append(f"  {heading}: " + ("; ".join(lines) if lines else "none"))
     if ledger.is_sampled_exactly:
@@ -220,7 +220,7 @@ def verdict(ledger: Ledger) -> str:
         return f"{promise}: {says} {GuaranteeStatus.HOLDS}{given}"
     reasons = [*ledger.unaccounted, *ledger.gaps]
     if ledger.is_empty:
-        reasons.append("it names no release")
+        reasons.append("it names no answer")
     if not ledger.samplers_suffice:
         reasons.append(_TOO_LARGE)
     if not ledger.within_budget:
@@ -254,7 +254,7 @@ def _by_moments(ledger: Ledger) -> float | None:
 def answer_heads(ledger: Ledger) -> list[str]:
     """Return the headings of `answers`."""
     sampled = ["sampled with"] if _is_sampled(ledger) else []
-    return ["release", "noise", "sensitivity", "scale", "uses", *sampled, "by itself"]
+    return ["answer", "noise", "sensitivity", "scale", "uses", *sampled, "by itself"]
 
 
 def answers(ledger: Ledger) -> list[list[str]]:
@@ -285,7 +285,7 @@ def _why_not(ledger: Ledger) -> str:
     if ledger.gaps:
         reasons.append(counted(len(ledger.gaps), "gap"))
     if ledger.is_empty:
-        reasons.append("no release named")
+        reasons.append("no answer named")
     if not ledger.samplers_suffice:
         reasons.append(_TOO_LARGE)
     if not ledger.within_budget:

@@ -82,7 +82,7 @@ def test_a_ledger_of_units_says_whose_epsilon_it_is_and_what_one_row_spends():
     assert f"(epsilon 1, delta 1e-06) {whose}, zero-out neighbours" in verdict(made)
     output = printed(made)
     assert "A ledger: (epsilon 1, delta 1e-06) per patient[0] with at most 2 rows, ze" in output
-    assert "what a release spends by itself: of one row" in output
+    assert "what an answer spends by itself: of one row" in output
     spent = f"{made.spent_epsilon():.4g}"
     assert f"by dp_accounting: {spent} of the stated 1 {whose}; under replace-one" in output
 
@@ -150,8 +150,8 @@ def test_reasons_are_counted_in_the_right_number():
     made.unaccounted.append("c")
     made.gaps.append("d")
     assert "does not hold: 2 reads not covered by epsilon, 2 gaps\n" in printed(made)
-    assert "does not hold: no release named" in printed(ledger())
-    assert verdict(ledger()).endswith("does not hold: it names no release")
+    assert "does not hold: no answer named" in printed(ledger())
+    assert verdict(ledger()).endswith("does not hold: it names no answer")
     overspent = ledger(laplace(0.5), delta=0.0)
     assert "does not hold: overspent\n" in printed(overspent)
     assert verdict(overspent).endswith("does not hold: it spends epsilon 2")

@@ -120,7 +120,7 @@ def test_the_epsilon_really_spent_is_shown_on_request():
         task(epsilon=0.5), ("t",), {"auc": (0.87, 0.88)}, planned=2, spent_epsilon=0.4371
     )
     assert "ε 0.437" in shown(SPENT, [spent])[0]
-    assert "spent epsilon, which the releases of the ledger" in shown(SPENT, [spent])[0]
+    assert "spent epsilon, which the answers of the ledger" in shown(SPENT, [spent])[0]
     assert "ε 0.437" not in shown(PLAIN, [spent])[0]
 
 

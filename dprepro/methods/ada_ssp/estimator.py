@@ -44,15 +44,15 @@ class AdaSSPRegressor(RegressorMixin, DPEstimator, FrameModel):
 
         penalty = max(0, strength sigma sqrt(d log(2 d^2 / rho)) - smallest eigenvalue of X'X).
 
-    Algorithm 2 of the paper has strength 1 and a third release, of the smallest eigenvalue. Here
+    Algorithm 2 of the paper has strength 1 and a third answer, of the smallest eigenvalue. Here
     the eigenvalue is that of the noisy X'X, which is post-processing, and the budget is all for one
-    release of both moments: the noise is smaller, and what is inverted is always positive definite.
+    answer of both moments: the noise is smaller, and what is inverted is always positive definite.
     What is shrunk is the distance of the constant from the noisy mean of the targets, not from 0.
     Both, and a strength below 1, make it more accurate on tables that are not reported
     (docs/evidence/rivals-linear.md).
 
     Formal guarantee: (epsilon, delta)-DP under add/remove-one, given a public domain: one Gaussian
-    release with noise over sensitivity 1 / mu(epsilon, delta); see `moments_sensitivity`. The
+    answer with noise over sensitivity 1 / mu(epsilon, delta); see `moments_sensitivity`. The
     number of rows is part of X'X, and private.
 
     Parameters
@@ -77,7 +77,7 @@ class AdaSSPRegressor(RegressorMixin, DPEstimator, FrameModel):
     domain_ : Domain
         The domain used.
     ledger_ : Ledger
-        The release.
+        The answer.
 
     Raises
     ------
@@ -113,9 +113,9 @@ class AdaSSPRegressor(RegressorMixin, DPEstimator, FrameModel):
         )
         encoder = UnitRows(domain, self.knots)
         curator = MomentsCurator(rows, domain, self.knots, self.ledger_, self.random_state)
-        release = curator.answer(Moments.of(encoder.parts))
-        gram, products = unpacked(release.value, encoder.columns)
-        found = solve(gram, products, release.scale, self.strength, encoder.largest * UNIT)
+        answer = curator.answer(Moments.of(encoder.parts))
+        gram, products = unpacked(answer.value, encoder.columns)
+        found = solve(gram, products, answer.scale, self.strength, encoder.largest * UNIT)
         self.coef_: np.ndarray = np.rint(found / _GRID) * _GRID
         return self
 

@@ -202,7 +202,7 @@ class DPConvolutionalNetwork(ImageClassifier, SampledEstimator):
     Attributes
     ----------
     ledger_ : Ledger
-        The noisy releases, what was taken as public, and the spent epsilon.
+        The noisy answers, what was taken as public, and the spent epsilon.
     figures_ : dict
         ``noise_multiplier``, and ``moments_epsilon``, which the moments accountant states for it.
     classes_, network_
@@ -250,7 +250,7 @@ class DPConvolutionalNetwork(ImageClassifier, SampledEstimator):
         return self
 
     def _descend(self, torch: Any, curator: ImageCurator, steps: Steps) -> None:
-        """Train `network_` on releases alone."""
+        """Train `network_` on noisy answers alone."""
         parameters = list(self.network_.parameters())
         theta = torch.nn.utils.parameters_to_vector(parameters).detach().numpy()
         pace = np.float32(self.learning_rate / self.batch_size)

@@ -82,7 +82,7 @@ class DPBagClassifier(ClassifierMixin, DPEstimator, FrameModel):
     figures_ : dict
         ``labels``, how many the budget covers.
     ledger_ : Ledger
-        Two Laplace releases a label.
+        Two Laplace answers a label.
 
     Raises
     ------
@@ -121,10 +121,10 @@ class DPBagClassifier(ClassifierMixin, DPEstimator, FrameModel):
         curator.enter(self._rate, labels)
         curator.divide(self._aside(curator.number_of_rows))
         asked = self._rows_to_label(curator, domain, labels)
-        release = curator.votes(
+        answer = curator.votes(
             Votes(1.0, 1.0, self.teachers, self.partitions, self.partitions), asked
         )
-        self.student_ = learn(asked, release.value.argmax(axis=1))
+        self.student_ = learn(asked, answer.value.argmax(axis=1))
         self.figures_ = {"labels": float(labels)}
         self.ledger_ = ledger
         return self

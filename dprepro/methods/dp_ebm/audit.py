@@ -1,4 +1,4 @@
-"""DP-EBM: pairs whose canary moves every release, canaries everywhere, and all answers weighed."""
+"""DP-EBM: pairs whose canary moves every answer, canaries everywhere, and all answers weighed."""
 
 from __future__ import annotations
 
@@ -406,15 +406,15 @@ def answers(
         match event:
             case MergeCells(feature=k, bin_of_cell=bin_of_cell):
                 bins[:, k], own[k] = bin_of_cell[known.cells[:, k]], bin_of_cell[known.canary[k]]
-            case CellCounts(feature=k), release:
-                size = release.value.size
+            case CellCounts(feature=k), answer:
+                size = answer.value.size
                 exact = np.bincount(known.cells[:, k], known.counts, size)
                 part = np.arange(size) == known.canary[k]
-                noise = (release.value - exact) / rules.count_noise
+                noise = (answer.value - exact) / rules.count_noise
                 found.append(Answer(HISTOGRAMS, noise, part / rules.count_noise))
-            case LeafSums(), Boosted() as release:
-                parts.append(release.value)
-                shapes = release.shapes
+            case LeafSums(), Boosted() as answer:
+                parts.append(answer.value)
+                shapes = answer.shapes
     sums = np.concatenate(parts)  # steps are answered in parts, after all histograms
     found += _steps(sums, bin_counts, known, bins, own, rules)
     found += _implied_counts(sums, shapes, known, bins, own)

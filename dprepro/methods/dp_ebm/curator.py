@@ -259,9 +259,9 @@ class DPEBMCurator(Curator):
             for shape, size in zip(shapes, n_bins, strict=True)
         ]
         self._functions, self._done = Private(shapes), self._done + len(steps.cuts)
-        release = Boosted(sums * query.unit, scale, noise_factors, functions)
-        self._announce(query, release)
-        return release
+        answer = Boosted(sums * query.unit, scale, noise_factors, functions)
+        self._announce(query, answer)
+        return answer
 
     def _check_relation(self, query: CellCounts | LeafSums) -> None:
         if query.adjacency != self._ledger.adjacency:

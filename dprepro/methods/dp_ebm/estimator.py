@@ -184,7 +184,7 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
 
     Formal guarantee: (epsilon, delta)-DP under the stated adjacency, given a public domain. A row
     lies in one cell of each histogram. It adds a residual y - sigmoid(F(x)) in [-1, 1] to one leaf
-    of each step. So each of the K + K E releases has L2 sensitivity 1 under zero-out, times the
+    of each step. So each of the K + K E answers has L2 sensitivity 1 under zero-out, times the
     learning rate for a step; `dprepro.privacy.sensitivity` has the other relations.
 
     With ``sensitivity="sound"`` the sensitivity of a step is the largest residual that the
@@ -229,7 +229,7 @@ class DPEBMClassifier(_DPEBM, AdditiveClassifier):
     Attributes
     ----------
     ledger_ : Ledger
-        Every noisy release, what was taken as public, and the spent epsilon.
+        Every noisy answer, what was taken as public, and the spent epsilon.
     domain_ : Domain
         The domain used.
     bins_, shape_functions_, shape_noise_, bin_counts_, intercept_

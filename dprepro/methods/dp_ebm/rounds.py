@@ -179,7 +179,7 @@ def _buffers() -> tuple[np.ndarray, np.ndarray]:
 def boost_by_rounds(
     ask: Callable[[StepSums], np.ndarray],
     tell: Callable[[Instruction], None],
-    release: Callable[[StepSums, Callable[[], np.ndarray]], np.ndarray],
+    answer_with_noise: Callable[[StepSums, Callable[[], np.ndarray]], np.ndarray],
     given: Boosting,
 ) -> Outcome:
     """Do what `dprepro.methods.dp_ebm.kernel.boost` does, wherever the rows are.
@@ -190,7 +190,7 @@ def boost_by_rounds(
         Returns the sums of a step over all rows.
     tell
         Lets all rows follow an instruction.
-    release
+    answer_with_noise
         Takes what a step asks and what computes its noisy leaf sums, int64 (L,). Returns them, or
         those that were released before.
     given
@@ -215,7 +215,7 @@ def boost_by_rounds(
 
         asked = StepSums(k, below[step], bound)
         noise = given.normals[step], noise_factors[step] * given.scale, leaves
-        leaf_sums[step] = release(asked, partial(_noisy, ask, asked, *noise))
+        leaf_sums[step] = answer_with_noise(asked, partial(_noisy, ask, asked, *noise))
         rises = np.zeros(cuts.shape[1] + 1, np.int32)
         shape = shapes[k, : n_bins[k]]
         add_to_shape(
@@ -249,12 +249,12 @@ class RowsInRounds:
     ----------
     holder
         Where the rows are.
-    release
+    answer_with_noise
         See `boost_by_rounds`.
     """
 
     holder: ChunkBackend[EBMPartition] | ClusterBackend
-    release: Callable[[StepSums, Callable[[], np.ndarray]], np.ndarray]
+    answer_with_noise: Callable[[StepSums, Callable[[], np.ndarray]], np.ndarray]
 
     @property
     def n_rows(self) -> int:
@@ -272,7 +272,10 @@ class RowsInRounds:
     def boost(self, given: Boosting) -> Outcome:
         """See `ExactRows`."""
         return boost_by_rounds(
-            lambda step: self.holder.answer(step).numbers, self.holder.follow, self.release, given
+            lambda step: self.holder.answer(step).numbers,
+            self.holder.follow,
+            self.answer_with_noise,
+            given,
         )
 
     def close(self, finished: bool) -> None:

@@ -133,11 +133,11 @@ def prepare(
 
 def release_totals(curator: PlusCurator, loss: Loss) -> tuple[float, float, float, float]:
     """Return estimates of n, the intercept and the targets' deviation, and the noise in n."""
-    release = curator.answer(Totals.up_to(loss.powers))
-    rows = max(release.value[0], release.scale, 10.0)
-    factors = np.array(FACTORS[1 : release.value.size])
-    start, typical = loss.start(release.value[1:] / factors, rows, release.scale / factors)
-    return rows, start, typical, float(release.scale)
+    answer = curator.answer(Totals.up_to(loss.powers))
+    rows = max(answer.value[0], answer.scale, 10.0)
+    factors = np.array(FACTORS[1 : answer.value.size])
+    start, typical = loss.start(answer.value[1:] / factors, rows, answer.scale / factors)
+    return rows, start, typical, float(answer.scale)
 
 
 def merge(
@@ -216,8 +216,8 @@ def step(
     if isinstance(query, CodedResiduals):
         move_all(curator, booster, [function], query, number)
         return
-    release = curator.answer(query)
-    values = booster.learn(function, Answer(release.value, release.scale), share, number)
+    answer = curator.answer(query)
+    values = booster.learn(function, Answer(answer.value, answer.scale), share, number)
     curator.tell(Move(function.feature, function.move(values)))
 
 

@@ -162,7 +162,7 @@ def overheard(pair: MethodPair, name: str, neighbours: str, trials: int) -> Case
 
 
 def _of_all_parts(outcome: Any) -> Ceiling:
-    """All answers are a Gaussian release, moved by the canary's parts and by nothing else."""
+    """All answers are Gaussian, moved by the canary's parts and by nothing else."""
     mu = math.sqrt(outcome.mu_squared)
     return Ceiling(epsilon_of(mu, outcome.ledger_.delta), "by the canary's part of every answer")
 
@@ -279,12 +279,12 @@ class Adversary:
             if isinstance(event, Instruction):
                 self._follow(event)
                 continue
-            query, release = event
+            query, answer = event
             # One column a group, the canary's last: each is what its rows add.
-            parts, sensitivity = self._parts(query, release.value.size)
+            parts, sensitivity = self._parts(query, answer.value.size)
             entry = ENTRIES[type(query)]
             deviation = self.multipliers[entry] * sensitivity / math.sqrt(query.share)
-            noise = (release.value.ravel() - parts[:, :-1] @ self.known.counts) / deviation
+            noise = (answer.value.ravel() - parts[:, :-1] @ self.known.counts) / deviation
             found.append(Answer(_NAMES[entry], noise, parts[:, -1] / deviation))
         return found + [self._share(k, counts) for k, counts in enumerate(bin_counts)]
 

@@ -314,13 +314,13 @@ class Booster:
         return (number + 1) * (1 - cubic + cubic * place * place)
 
     def learn_all(
-        self, functions: list[Function], query: CodedResiduals, release: NoisyAnswer, number: int
+        self, functions: list[Function], query: CodedResiduals, noisy: NoisyAnswer, number: int
     ) -> list[np.ndarray]:
         """Return what all functions move to that were asked about in one query; see `learn`."""
         learned = []
         weights = [asked.weights for asked in query.codes]
-        sums = np.split(release.value, np.cumsum([w.size for w in weights])[:-1])
-        answers = [Answer(s / w, release.scale / w) for s, w in zip(sums, weights, strict=True)]
+        sums = np.split(noisy.value, np.cumsum([w.size for w in weights])[:-1])
+        answers = [Answer(s / w, noisy.scale / w) for s, w in zip(sums, weights, strict=True)]
         if self.paced:
             self.damping.follow(answers)
         for function, answer, asked in zip(functions, answers, query.codes, strict=True):

@@ -166,8 +166,8 @@ def mean_counts(counts: Sequence[NoisyAnswer], weights: np.ndarray) -> tuple[np.
     """
     parts = weights / weights.sum()
     # No matrix product: its last digit is not the same on every machine.
-    mean = (parts[:, None] * np.stack([release.value for release in counts])).sum(axis=0)
-    scales = np.array([release.scale for release in counts])
+    mean = (parts[:, None] * np.stack([answer.value for answer in counts])).sum(axis=0)
+    scales = np.array([answer.scale for answer in counts])
     return mean, math.sqrt(((parts * scales) ** 2).sum())
 
 

@@ -142,7 +142,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     ``docs/dp-ebm-plus.md`` says by how much, and where it is not.
 
     Formal guarantee: (epsilon, delta)-DP under add/remove-one, given a public domain. Of the number
-    of rows only the noisy release is used. With mu = mu(epsilon, delta), every release is Gaussian
+    of rows only the noisy answer is used. With mu = mu(epsilon, delta), every answer is Gaussian
     with noise over sensitivity 1/mu_j, whatever was released before. The mu_j^2 add up to mu^2, so
     the composition is mu-GDP (Theorems 4 and 5 of Nori et al. 2021, after Dong, Roth, Su 2019):
 
@@ -181,11 +181,11 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     earlier releases (`pairs`).
 
     Rows are few if their number, released in 1, is below a multiple of sqrt(K) / mu. The multiple
-    follows from the targets in release 1. If rows are few, 2 and 3 are done in another way
+    follows from the targets in answer 1. If rows are few, 2 and 3 are done in another way
     (`low_signal`): the histograms get 2 % of mu^2 instead of 12 % (regression: 20 %), and the
-    epochs 97 % (regression: 96 %). So which way is taken is a function of release 1. Either way 2
+    epochs 97 % (regression: 96 %). So which way is taken is a function of answer 1. Either way 2
     and 3 together are sqrt(0.99) mu-GDP (regression: sqrt(0.98) mu-GDP), whatever 1 was, and this
-    is what adaptive composition asks of them. So the ledger's parts tell no more than release 1
+    is what adaptive composition asks of them. So the ledger's parts tell no more than answer 1
     does.
 
     Everything else is post-processing: merging cells by the noise in them, averaging answers over
@@ -202,7 +202,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
         `pairs`, at least 3.
     pairs : int
         Largest number of functions of two features; 0, the default, asks about none. See
-        `dprepro.methods.dp_ebm_plus.pairs`: which pairs there are follows from releases, and an
+        `dprepro.methods.dp_ebm_plus.pairs`: which pairs there are follows from answers, and an
         epoch is as private with pairs as without.
     monotone : dict of str or None
         As `DPEBMClassifier`: numeric features to make "increasing" or "decreasing" after the fit.
@@ -222,7 +222,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     Attributes
     ----------
     ledger_ : Ledger
-        Every noisy release, what was taken as public, and the spent epsilon.
+        Every noisy answer, what was taken as public, and the spent epsilon.
     domain_ : Domain
         The domain used.
     shape_noise_

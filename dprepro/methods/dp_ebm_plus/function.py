@@ -35,7 +35,7 @@ were up to a half too wide in root mean square. And the largest relative error t
 
 
 class Answer(NamedTuple):
-    """What a release says of one function.
+    """What an answer says of one function.
 
     Attributes
     ----------

@@ -43,7 +43,7 @@ _EFFECT = 0.36
 _FEW_IF_APART, _APART = 40.0, 0.3
 """With a larger standard deviation than `_APART` of their range, targets lie at both of its ends.
 Clipped far below their size, residuals say too little of their means then, so rows are few only
-below `_FEW_IF_APART`. The deviation is a noisy release: it may be on the wrong side."""
+below `_FEW_IF_APART`. The deviation is a noisy answer: it may be on the wrong side."""
 
 _MEAN_PRIOR = 0.25
 """Standard deviation of the mean target, before it is known, in units of the range."""

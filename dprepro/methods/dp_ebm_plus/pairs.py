@@ -474,11 +474,11 @@ def choose(
     candidates = [pair_function(*couple, cells, booster.rows) for couple in couples]
     for _ in range(n_epochs):
         if weight:
-            release = curator.answer(Magnitudes(1.0, weight / total))
-            booster.choose_bound_for_pairs(release, deviation, cells)
+            noisy = curator.answer(Magnitudes(1.0, weight / total))
+            booster.choose_bound_for_pairs(noisy, deviation, cells)
         for pair in candidates:
-            release = curator.answer(booster.residuals_of(pair, share))
-            booster.remember(pair, Answer(release.value, release.scale), share)
+            noisy = curator.answer(booster.residuals_of(pair, share))
+            booster.remember(pair, Answer(noisy.value, noisy.scale), share)
     evidence = [booster.evidence_of(pair) for pair in candidates]
     best = sorted(range(len(candidates)), key=lambda k: -evidence[k])[:most]
     return [couples[k] for k in best if evidence[k] > MARGIN]

@@ -82,12 +82,12 @@ _GRID = 2.0**-24
 
 def _fit_leaf(fit: Any, present: bool, seed: int | None) -> Any:
     model, events = overhear(partial(fit, present, seed))
-    (release,) = (
+    (answer,) = (
         event[1] for event in events if isinstance(event, tuple) and isinstance(event[0], LeafQuery)
     )
     alone = math.floor(1 / (1 + model.reg_lambda) / _GRID) * _GRID
-    value = float(release.value[1])
-    worlds = [not can_be_laplace(value, exact, release.scale) for exact in (alone, 0.0)]
+    value = float(answer.value[1])
+    worlds = [not can_be_laplace(value, exact, answer.scale) for exact in (alone, 0.0)]
     return bits_outcome(model, [worlds])
 
 
@@ -168,14 +168,14 @@ def evidence(
                 scores[:] = score
             case AddTree(tree=tree):
                 scores += tree.value[_leaf_of(codes, tree.feature, tree.cut, tree.left)]
-            case SplitQuery(bound=bound), release:
-                nodes = release.value.astype(np.int64)
+            case SplitQuery(bound=bound), answer:
+                nodes = answer.value.astype(np.int64)
                 gradients = _bounded(scores - targets, bound)
                 scale = rules.split_multiplier * _GAIN * bound**2
                 found += _splits(nodes, codes, gradients, rules, scale)
-            case LeafQuery() as query, release:
+            case LeafQuery() as query, answer:
                 gradients = _bounded(scores - targets, query.bound)
-                found.append(_leaves(query, release.value, nodes, codes, gradients, rules))
+                found.append(_leaves(query, answer.value, nodes, codes, gradients, rules))
     return found
 
 

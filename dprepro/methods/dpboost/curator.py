@@ -289,8 +289,8 @@ class DPBoostCurator(Curator):
         if not self._variant.constant_draws:
             return self._announce(query, self._leaves.answer(self._grown - 1, means, query, UNIT))
         by_number = means[np.argsort(self._numbers)]
-        release = self._leaves.answer(self._grown - 1, by_number, query, UNIT)
-        return self._announce(query, NoisyAnswer(release.value[self._numbers], release.scale))
+        answer = self._leaves.answer(self._grown - 1, by_number, query, UNIT)
+        return self._announce(query, NoisyAnswer(answer.value[self._numbers], answer.scale))
 
     def _next_rows(self, exact: ExactRows, bound: float) -> np.ndarray:
         """Draw the rows of the next tree: of an ensemble, each row trains one tree at most."""

@@ -213,7 +213,7 @@ class DPBoostClassifier(BinaryModel, _DPBoost):
     Attributes
     ----------
     ledger_ : Ledger
-        Every noisy release, what was taken as public, and the spent epsilon.
+        Every noisy answer, what was taken as public, and the spent epsilon.
     domain_ : Domain
         The domain used.
     bins_ : list of FeatureCuts

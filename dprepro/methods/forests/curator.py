@@ -115,11 +115,11 @@ class ForestCurator(LibraryCurator):
             rows = self._rows.open()
             RandomForestClassifier.fit(forest, rows.features, rows.targets)
         counts = [tree.give_counts().open() for tree in forest.estimators_]
-        release = uses.choose(0, np.concatenate(counts), query)
-        parts = np.split(release.value, np.cumsum([len(part) for part in counts])[:-1])
+        answer = uses.choose(0, np.concatenate(counts), query)
+        parts = np.split(answer.value, np.cumsum([len(part) for part in counts])[:-1])
         for tree, labels in zip(forest.estimators_, parts, strict=True):
             tree.label(labels)
-        return self._announce(query, release)
+        return self._announce(query, answer)
 
     def _check(self, forest: RandomForestClassifier, query: LeafLabels) -> None:
         if query.adjacency != self._source.ledger.adjacency:

@@ -79,7 +79,7 @@ class DPGradientDescentClassifier(BinaryModel, DPEstimator):
     domain_ : Domain
         The domain used.
     ledger_ : Ledger
-        The releases.
+        The answers.
 
     Raises
     ------

@@ -355,8 +355,8 @@ def choices(
     found = []
     for event in events:
         match event:
-            case RuleQuery(), release:
-                chosen, ratio = int(release.value), []
+            case RuleQuery(), answer:
+                chosen, ratio = int(answer.value), []
             case _:
                 continue
         for world, margin in zip(worlds, margins, strict=True):

@@ -88,7 +88,7 @@ class Learner(Protocol):
 
 
 def boost(curator: LazyBBCurator, learner: Learner, rounds: int) -> list[Hypothesis]:
-    """Return the hypotheses of all rounds. They are made of releases alone."""
+    """Return the hypotheses of all rounds. They are made of noisy answers alone."""
     hypotheses = []
     for _ in range(rounds):
         hypotheses.append(learner.fit(curator))

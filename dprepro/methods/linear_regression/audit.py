@@ -33,7 +33,7 @@ _MOMENTS_TRIALS = 60_000
 def moments(setting: AuditSetting) -> Case:
     """Return the exchange of a row that moves the released moments most: half of epsilon in all.
 
-    Of six releases the sum of squares of the constant stays, and that of the target is dropped.
+    Of six answers the sum of squares of the constant stays, and that of the target is dropped.
     """
     domain = Domain((NumericFeature("x", -1.0, 1.0),), (-1.0, 1.0))
     x, y = np.ones(_CROWD), np.resize([-1.0, 1.0], _CROWD)
@@ -123,8 +123,8 @@ def answers(
     found = []
     for event in events:
         match event:
-            case Products(), NoisyProducts() as release:
-                noisy = _kinds(float(release.target_square), release.of_target, release.value)
+            case Products(), NoisyProducts() as answer:
+                noisy = _kinds(float(answer.target_square), answer.of_target, answer.value)
             case _:
                 continue
         found += [

@@ -57,7 +57,7 @@ class NoisyProducts(NoisyAnswer):
 
 
 class Share(NamedTuple):
-    """Releases of one kind: what they are, the L1 sensitivity and epsilon of each, how many."""
+    """Answers of one kind: what they are, the L1 sensitivity and epsilon of each, how many."""
 
     releases: str
     sensitivity: float
@@ -66,7 +66,7 @@ class Share(NamedTuple):
 
 
 def shares(columns: int, epsilon: float) -> list[Share]:
-    """Return the releases about so many columns, in the order of `Moments`: equal shares.
+    """Return the answers about so many columns, in the order of `Moments`: equal shares.
 
     They are those of diffprivlib: epsilon over the number of all products, 1 + k + k (k + 1) / 2.
     """
@@ -116,7 +116,7 @@ class LinearCurator(Curator):
         self._require_budget()
 
     def _enter(self, share: Share) -> float:
-        """Enter the noise of one kind of release, if there are any, and return its scale."""
+        """Enter the noise of one kind of answer, if there are any, and return its scale."""
         if not share.number:
             return 0.0
         return self._source.enter_laplace(
@@ -146,11 +146,11 @@ class LinearCurator(Curator):
             self._source.add_laplace(sums, scale, grid.unit)
             for sums, scale in zip(exact, scales, strict=True)
         )
-        release = NoisyProducts(
+        answer = NoisyProducts(
             value=symmetric(np.abs(squares), pairs),
             scale=max(scales),
             of_target=of_target,
             target_square=float(np.abs(target_square[0])),
         )
-        self._announce(query, release)
-        return release
+        self._announce(query, answer)
+        return answer

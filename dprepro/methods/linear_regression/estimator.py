@@ -88,7 +88,7 @@ class DPLinearRegression(_BoundedLinearRegression, DPEstimator):
     towards zero to a public grid, sums are whole numbers, and so is the noise; see `Grid`.
 
     The noisy X'X is seldom positive definite, and the library then descends without end. Here the
-    release is solved as section 6 of the paper says: regularise by four standard deviations of the
+    answer is solved as section 6 of the paper says: regularise by four standard deviations of the
     noise, then drop the directions whose eigenvalue is not positive. Both are post-processing.
 
     Parameters
@@ -107,7 +107,7 @@ class DPLinearRegression(_BoundedLinearRegression, DPEstimator):
     products_, gram_ : ndarray of shape (columns,), (columns, columns)
         The noisy X'y and X'X: all that the coefficients are made of.
     ledger_ : Ledger
-        The releases. The noisy y'y is charged, and not used.
+        The answers. The noisy y'y is charged, and not used.
     """
 
     kinds = MappingProxyType({"epsilon": EPSILON, "domain": DOMAIN, "random_state": SEED})
@@ -135,7 +135,7 @@ class DPLinearRegression(_BoundedLinearRegression, DPEstimator):
             ["number of rows", "bounds of every column and of the target", "categories"],
         )  # fmt: skip
         curator = LinearCurator(rows, bounds, self.ledger_, self.random_state, self._observed)
-        release = curator.products(Products(1.0, 1.0, bound=1.0))
-        self.products_, self.gram_ = release.of_target, release.value
-        self.coef_ = trim_and_solve(self.gram_, self.products_, release.scale)
+        answer = curator.products(Products(1.0, 1.0, bound=1.0))
+        self.products_, self.gram_ = answer.of_target, answer.value
+        self.coef_ = trim_and_solve(self.gram_, self.products_, answer.scale)
         return self

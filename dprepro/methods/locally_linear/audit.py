@@ -19,7 +19,7 @@ from dprepro.methods.locally_linear.curator import GradientQuery
 GRADIENTS, BATCHES = "gradients", "batches"
 
 _CROWD = 20
-# With every row in every batch all releases are plain Gaussian, and mu is what is spent. Adam
+# With every row in every batch all answers are plain Gaussian, and mu is what is spent. Adam
 # starts anew in each epoch, of one step, and gradients are far below its floor of 1e-8. So every
 # step is linear in the noisy sum, and the filters end as the sum of all: no linear rule loses
 # anything. Steps are so long that where filters started, which nobody knows, is small beside the
@@ -172,7 +172,7 @@ def answers(
     found = []
     for event in events:
         match event:
-            case GradientQuery(theta=thetas), release:
+            case GradientQuery(theta=thetas), answer:
                 theta = thetas[0].astype(np.float64)
             case _:
                 continue
@@ -184,7 +184,7 @@ def answers(
         norms = np.sqrt((gradients**2).sum(axis=(1, 2), keepdims=True))
         gradients *= np.minimum(1.0, clip / np.maximum(norms, 1e-300))
         deviation = multiplier * clip
-        noise = (release.value[0] - gradients[:-1].sum(axis=0)) / deviation
+        noise = (answer.value[0] - gradients[:-1].sum(axis=0)) / deviation
         found.append(Answer(GRADIENTS, noise.ravel(), gradients[-1].ravel() / deviation))
     return found
 

@@ -254,11 +254,11 @@ class DPLLMClassifier(LocallyLinearMaps, SampledEstimator):
     scaled to a norm of at most C (to 0 if float32 cannot hold it), so the sum moves by at most C
     when the row is left out, and gets noise N(0, (sigma C)^2) in every coordinate. Projections and
     starting values do not depend on the data; Adam post-processes. The T = epochs * ceil(n / L)
-    releases are composed by `dp_accounting`.
+    answers are composed by `dp_accounting`.
 
     With ``sampling="shuffle"`` every epoch deals the rows out once, as the authors' code does while
     its accountant assumes Poisson samples. The noise is then the same, but the ledger says that
-    the accountant does not apply, and composes `epochs` Gaussian releases without amplification.
+    the accountant does not apply, and composes `epochs` Gaussian answers without amplification.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ class DPLLMClassifier(LocallyLinearMaps, SampledEstimator):
     Attributes
     ----------
     ledger_ : Ledger
-        The noisy releases, what was taken as public, and the spent epsilon.
+        The noisy answers, what was taken as public, and the spent epsilon.
     noise_multiplier_ : float
         sigma.
     figures_ : dict

@@ -241,7 +241,7 @@ class DPRandomBoostingClassifier(BinaryModel, DPEstimator):
     values_ : list of ndarray
         What the leaves of each tree add, float64, whole numbers of 2^-24.
     ledger_ : Ledger
-        Gaussian releases: the leaves of each tree, and histograms for adaptive candidates.
+        Gaussian answers: the leaves of each tree, and histograms for adaptive candidates.
 
     Raises
     ------

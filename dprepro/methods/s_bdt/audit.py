@@ -32,7 +32,7 @@ def own_leaf(setting: AuditSetting) -> Case:
     """Return rows of one category, and a canary of the other or none.
 
     Every split parts the two, so the canary has a leaf of its own. It adds its bounds to both sums
-    there: the releases show all of mu.
+    there: the answers show all of mu.
     """
     target = ("0", "1") if setting.task == "binary" else (0.0, 1.0)
     domain = Domain((CategoricalFeature("x", _CATEGORIES),), target)
@@ -62,8 +62,8 @@ def _fit(pair: MethodPair, present: bool, seed: int | None) -> Any:
     totals = np.zeros(2)
     for event in events:
         match event:
-            case LeafSums(leaf_of=leaf_of), release:
-                totals += release.value[:, leaf_of[_CANARY]]
+            case LeafSums(leaf_of=leaf_of), answer:
+                totals += answer.value[:, leaf_of[_CANARY]]
     return SimpleNamespace(ledger_=model.ledger_, totals=totals)
 
 

@@ -34,7 +34,7 @@ HALVED = (
 
 @dataclass(frozen=True)
 class Weights:
-    """The bounds of a row's residual and curvature, and what each counts in a joint release.
+    """The bounds of a row's residual and curvature, and what each counts in a joint answer.
 
     A row adds (`residual` r, `curvature` h) to a leaf's two sums, |r| <= `residual_bound` and
     0 <= h <= `curvature_bound`. Noise of one scale comes to both.

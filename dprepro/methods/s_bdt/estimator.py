@@ -247,7 +247,7 @@ class SBDTClassifier(BinaryModel, _SBDT):
     intercept_ : float
         The first score.
     ledger_ : Ledger
-        Every release.
+        Every answer.
 
     Raises
     ------

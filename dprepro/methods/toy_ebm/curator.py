@@ -250,8 +250,8 @@ class ToyCurator(Curator):
         """
         self._read_exactly(COUNTS)  # the sums are divided by them, however few they are
         exact = self._exact.open().means(query.feature)
-        release = self._uses[query.feature].answer(query.epoch, exact, query, UNIT)
-        return self._announce(query, release)
+        answer = self._uses[query.feature].answer(query.epoch, exact, query, UNIT)
+        return self._announce(query, answer)
 
     def _follow(self, instruction: Any) -> None:
         self._exact.open().subtract(instruction)

@@ -53,8 +53,8 @@ class _ToyDPEBM(DPEstimator, FrameModel):
         occupied = curator.occupied()
         for epoch in range(self.n_epochs):
             for k, shape in enumerate(self.shapes_):
-                release = curator.mean_residuals(MeanResiduals(1.0, 1.0, k, epoch, gap=UNBOUNDED))
-                step = np.rint(self.learning_rate * release.value / UNIT) * UNIT
+                answer = curator.mean_residuals(MeanResiduals(1.0, 1.0, k, epoch, gap=UNBOUNDED))
+                step = np.rint(self.learning_rate * answer.value / UNIT) * UNIT
                 change = np.where(occupied[k], step, 0.0)
                 shape += change
                 curator.tell(Step(k, change))
@@ -101,7 +101,7 @@ class ToyDPEBMClassifier(BinaryModel, _ToyDPEBM):
     shapes_ : list of ndarray
         The function of each feature, float64 (bins,).
     ledger_ : Ledger
-        Every release under the sensitivity that the authors assume, and why it does not hold.
+        Every answer under the sensitivity that the authors assume, and why it does not hold.
 
     Raises
     ------

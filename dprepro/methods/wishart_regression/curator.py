@@ -156,7 +156,7 @@ class WishartCurator(Curator):
     def means(self, query: ColumnMeans) -> NoisyAnswer:
         """Return the noisy means of [X, y], float64 (p,), within the bounds that the ledger lists.
 
-        The release's scale is in units of a column's range over n.
+        The answer's scale is in units of a column's range over n.
 
         Raises
         ------
@@ -171,7 +171,7 @@ class WishartCurator(Curator):
     def moments(self, query: SecondMoments) -> NoisyAnswer:
         """Return the noisy second moments of [X, y] less what was told, float64 (p, p).
 
-        The release's scale is in units of the largest row norm of X, which the ledger lists.
+        The answer's scale is in units of the largest row norm of X, which the ledger lists.
 
         Raises
         ------

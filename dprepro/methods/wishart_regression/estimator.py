@@ -33,14 +33,14 @@ class WishartLinearRegression(RegressorMixin, DPEstimator):
     With K columns, e = epsilon / (K + 1) and all bounds read from the rows:
 
     1. Each column and the target lose their mean, released with Laplace noise of budget e and
-       clipped to the bounds. (These are K + 1 releases; the library counts one.)
+       clipped to the bounds. (These are K + 1 answers; the library counts one.)
     2. To the second-moment matrix of the centred [X, y] comes a draw of the Wishart distribution
        W_p(p + 1, s^2 I) with p = K + 1, s = norm / (2 (epsilon - e)), `norm` the largest L2 norm of
        a centred row of X. (Imtiaz and Sarwate 2016 have s^2 = norm^2 / (2 epsilon).)
     3. The coefficients solve the noisy normal equations.
 
     It is not differentially private at any epsilon (Sheffet 2019, footnote 4; Amin et al. 2019,
-    section 1.2; the library's issues 23 and 42). A draw W is positive definite, so a release M
+    section 1.2; the library's issues 23 and 42). A draw W is positive definite, so an answer M
     belies every dataset whose second moments exceed M somewhere. Adding a row x gives the other
     dataset away for certain with probability 1 - exp(-|x|^2 / (2 s^2)).
 
@@ -50,7 +50,7 @@ class WishartLinearRegression(RegressorMixin, DPEstimator):
     intercept_ : float
         In the target's unit.
     ledger_ : Ledger
-        Releases, reads that epsilon does not cover, and the gaps that leave no guarantee.
+        Answers, reads that epsilon does not cover, and the gaps that leave no guarantee.
     """
 
     kinds = MappingProxyType({"epsilon": EPSILON, "domain": OrNone(DOMAIN), "random_state": SEED})
