@@ -131,6 +131,25 @@ DataDir = Annotated[
 Datasets = Annotated[
     list[str] | None, typer.Option("--dataset", help="Only these datasets (repeatable).")
 ]
+ShownDatasets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--dataset",
+        "--datasets",
+        metavar="TEXT",
+        help="Only these datasets, in this order; repeatable, or a list with commas.",
+    ),
+]
+ShownMethods = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--methods",
+        "--method",
+        metavar="TEXT",
+        help="Only these methods, by label or heading, in this order; repeatable, or a list with "
+        "commas.",
+    ),
+]
 Methods = Annotated[
     list[str] | None, typer.Option("--method", help="Only this method or label; repeatable.")
 ]

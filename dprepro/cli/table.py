@@ -13,11 +13,12 @@ import typer
 from dprepro.cli.options import (
     DEFAULT_FOLDER,
     Configs,
-    Datasets,
     Margins,
     Paper,
     ResultsFolder,
     Shipped,
+    ShownDatasets,
+    ShownMethods,
     method_titles,
     read,
 )
@@ -74,7 +75,24 @@ def table(
     format: Annotated[
         TableFormat | None, typer.Option(help="Output format.", show_default="rich")
     ] = None,
-    dataset: Datasets = None,
+    dataset: ShownDatasets = None,
+    methods: ShownMethods = None,
+    drop_empty: Annotated[
+        bool,
+        typer.Option("--drop-empty", help="Leave out rows and columns without any number."),
+    ] = False,
+    digits: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=12, metavar="N", help="Digits after the point; default: as printed."
+        ),
+    ] = None,
+    caption: Annotated[
+        str, typer.Option(help="Caption of one table; in LaTeX it stands as it is.")
+    ] = "",
+    label: Annotated[
+        str, typer.Option(help=r"What \ref calls one table in LaTeX, e.g. tab:adult.")
+    ] = "",
     config: Configs = None,
     results: ResultsFolder = DEFAULT_FOLDER,
     shipped: Shipped = False,
@@ -103,10 +121,15 @@ def table(
     a block for each dataset; few stand beside each other. A star marks the best at each epsilon.
     Results are those that each config asked for at its last run.
 
+    In LaTeX, tables need the package booktabs alone, and fit a paper of two columns. For such a
+    paper: --dataset adult,telco --methods dp-ebm-plus,dp-ebm-gdp,dpboost --digits 2 --drop-empty
+    --format latex
+
     Example: dprepro table --metric auc --compare --format markdown
     """
     from dprepro.papers.document import select_documents
     from dprepro.report.formatting import Style
+    from dprepro.report.selecting import select, split_names
     from dprepro.results.margins import find_metric, margins
 
     metric = find_metric(metric).name if metric else None
@@ -121,7 +144,14 @@ def table(
         spent_epsilon,
         spread,
         shipped,
+        methods,
+        drop_empty,
+        digits is not None,
+        caption,
+        label,
     )
+    format = format or TableFormat.RICH
+    _require_place(caption, label, format)
     with Waiting() as waiting:
         waiting.step("reading the journals")
         widths, documents, found = (
@@ -134,21 +164,28 @@ def table(
         if any(chosen):
             parts = list(_parts(names, whole)) if names else [whole]
             waiting.step("laying out the tables")
-            tables = _laid_out(
-                _of_datasets(parts, found, dataset) if dataset else parts, metric, compare, widths
-            )
+            data = split_names(dataset or (), found.datasets)
+            parts = _of_datasets(parts, found, data) if data else parts
+            titles = method_titles()
+            tables = _laid_out(parts, metric, compare, widths, titles)
+            tables = select(tables, methods or (), data, digits, drop_empty, titles)
     if any(chosen):
-        _write(tables, Style(compare, spent_epsilon, spread), format or TableFormat.RICH)
+        style = Style(compare, spent_epsilon, spread, digits, caption, label)
+        _require_one(tables, style)
+        _write(tables, style, format)
     else:
         _print_index(found, documents, results)
 
 
 def _laid_out(
-    parts: list[_Part], metric: str | None, compare: bool, widths: Mapping[str, Margin]
+    parts: list[_Part],
+    metric: str | None,
+    compare: bool,
+    widths: Mapping[str, Margin],
+    titles: Mapping[str, str],
 ) -> list[ResultTable]:
     from dprepro.report.layout import build_tables
 
-    titles = method_titles()
     tables: list[ResultTable] = []
     for part in parts:
         found = build_tables(
@@ -166,9 +203,26 @@ def _laid_out(
     return tables
 
 
+def _require_place(caption: str, label: str, format: TableFormat) -> None:
+    if label and format is not TableFormat.LATEX:
+        raise DpreproError("--label is for LaTeX: add --format latex, or leave it out")
+    if caption and format in (TableFormat.CSV, TableFormat.JSON):
+        raise DpreproError(f"{format.value} has no captions: leave out --caption")
+
+
+def _require_one(tables: list[ResultTable], style: Style) -> None:
+    if (style.caption or style.label) and len(tables) > 1:
+        what = "--caption" if style.caption else "--label"
+        raise DpreproError(
+            f"{what} is for one table, and these are {len(tables)}: name one, such as "
+            "`dprepro table 2 --paper dp-ebm-2021`, or choose with --metric and --dataset"
+        )
+
+
 def _write(tables: list[ResultTable], style: Style, format: TableFormat) -> None:
+    from dprepro.report.latex import latex_tables
     from dprepro.report.rows import csv_tables, json_tables
-    from dprepro.report.tables import latex_tables, markdown_tables, rich_tables
+    from dprepro.report.tables import markdown_tables, rich_tables
     from dprepro.runtime.terminal import console
 
     if format is TableFormat.RICH:

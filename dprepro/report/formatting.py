@@ -47,22 +47,37 @@ class Style:
     """What to show: published values and verdicts beside the measured, and the spent epsilon.
 
     On a terminal, `spread` shows standard deviations where there is no room beside the mean, too.
+    All numbers get so many `digits` after the point, by default those of the printed table.
+    `caption` and `label` are those of a single table.
     """
 
     compare: bool = False
     spent_epsilon: bool = False
     spread: bool = False
+    digits: int | None = None
+    caption: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True)
 class Words:
-    """An entry in words: the measured number, a mark on it, the published number, its verdict."""
+    """An entry in words: the measured number, marks on it, the published number, its verdict.
+
+    `spent` is the spent epsilon where the style asks for it.
+    """
 
     measured: str
-    mark: str
+    marks: tuple[str, ...]
     published: str
     verdict: Verdict | None
     is_best: bool
+    spent: str = ""
+
+    @property
+    def mark(self) -> str:
+        """All marks and the spent epsilon in brackets; empty where there is none."""
+        found = "; ".join(filter(None, (*self.marks, self.spent)))
+        return f"[{found}]" if found else ""
 
 
 def words(entry: Entry, group: Group, metric: str, style: Style, has_spread: bool = True) -> Words:
@@ -78,9 +93,14 @@ def words(entry: Entry, group: Group, metric: str, style: Style, has_spread: boo
     if verdict:
         printed = verdict.published
         published = printed.in_print if has_spread else printed.mean_in_print
-    mark = "; ".join(filter(None, (_progress(entry, metric, verdict), *_standing(result, style))))
-    mark = f"[{mark}]" if mark else ""
-    return Words(measured, mark, published, verdict.verdict if verdict else None, entry.is_best)
+        if style.digits is not None:
+            published = number(printed.mean, printed.std if has_spread else None, style.digits)
+    marks = tuple(filter(None, (_progress(entry, metric, verdict), *_standing(result))))
+    spent = ""
+    if style.spent_epsilon and result and result.spent_epsilon is not None:
+        spent = f"ε {result.spent_epsilon:.3g}"
+    kind = verdict.verdict if verdict else None
+    return Words(measured, marks, published, kind, entry.is_best, spent)
 
 
 def _progress(entry: Entry, metric: str, verdict: CellVerdict | None) -> str:
@@ -98,7 +118,7 @@ def _progress(entry: Entry, metric: str, verdict: CellVerdict | None) -> str:
     return verdict.note if verdict and verdict.margin is not None else ""
 
 
-def _standing(result: ResultCell | None, style: Style) -> Iterator[str]:
+def _standing(result: ResultCell | None) -> Iterator[str]:
     """Yield what a reader must know of the privacy and the parameters of a result."""
     if result is None:
         return
@@ -108,8 +128,6 @@ def _standing(result: ResultCell | None, style: Style) -> Iterator[str]:
         yield AUTHORS if result.word is AuthorsWord.NOT_AUDITED else f"{AUTHORS} {result.word}"
     if result.is_tuned:
         yield "tuned"
-    if style.spent_epsilon and result.spent_epsilon is not None:
-        yield f"ε {result.spent_epsilon:.3g}"
 
 
 def number(mean: float, sd: float | None, decimals: int) -> str:
@@ -308,7 +326,7 @@ def legend(
         lines.append("[n/m]: n of m splits have finished.")
     if any(entry.clash for entry, _ in entries):
         lines.append("[n results]: results of configs with different settings, see the notes.")
-    lines += _standing_legend(results, style)
+    lines += standing_legend(results, style)
     judged = {e.verdict.verdict for e, _ in entries if style.compare and e.verdict}
     if judged:
         symbols = ", ".join(f"{v.symbol} {v.value}" for v in Verdict if v in judged)
@@ -316,17 +334,24 @@ def legend(
         lines.append(f"{place} the verdict: {symbols}.")
         open_ones = undecided_in_words(e.verdict for e, _ in entries if e.verdict)
         lines += [f"{open_ones.capitalize()}."] if open_ones else []
+    return [*lines, *notes_and_reasons(tables)]
+
+
+def notes_and_reasons(tables: Sequence[ResultTable]) -> list[str]:
+    """Return what the tables' own notes say, and why results are missing."""
     notes = [f"Note: {note}" for table in tables for note in table.notes]
     reasons = [
         f"{entry.label}: {message}"
-        for entry, _ in entries
+        for table in tables
+        for _, entry in table.entries
         if entry.result
         for message in entry.result.messages
     ]
-    return [*lines, *dict.fromkeys(notes), *dict.fromkeys(reasons)]
+    return [*dict.fromkeys(notes), *dict.fromkeys(reasons)]
 
 
-def _standing_legend(results: Sequence[ResultCell], style: Style) -> Iterator[str]:
+def standing_legend(results: Sequence[ResultCell], style: Style) -> Iterator[str]:
+    """Yield what marks on privacy and parameters of results mean, and whose epsilon it is."""
     if any(result.task.is_private for result in results):
         yield "PRIVATE: exact scores of private rows; epsilon does not cover them: not for release."
     if style.spent_epsilon and any(result.spent_epsilon is not None for result in results):
@@ -347,8 +372,17 @@ def _standing_legend(results: Sequence[ResultCell], style: Style) -> Iterator[st
         yield f"[tuned]: {TUNED_NOTE}."
 
 
-def heading(table: ResultTable) -> str:
-    """Return the table's title, with the document's table number where it has one."""
+def author_in_words(mark: str) -> str:
+    """Return what the mark of a method of one's own means."""
+    word = next((w for w in AuthorsWord if mark == f"{AUTHORS} {w}"), AuthorsWord.NOT_AUDITED)
+    after = _AFTER_AUDITS[word].partition(": ")[2].replace("`", "")
+    return f"A method of one's own: what it spends is its author's word; {after}"
+
+
+def heading(table: ResultTable, style: Style | None = None) -> str:
+    """Return the table's title, with the document's table number; or the caption asked for."""
+    if style is not None and style.caption:
+        return style.caption
     return f"{table.paper}, Table {table.table}: {table.title}" if table.paper else table.title
 
 

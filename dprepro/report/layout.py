@@ -130,6 +130,20 @@ def _shipped(column: Column) -> Column:
     return Column(title=shipped(column.title), method=shipped(column.method), nonprivate=twin)
 
 
+def mark_best(row: Sequence[Entry], metric: Metric, decimals: int) -> tuple[Entry, ...]:
+    """Mark the best of several complete means, with ties at so many digits after the point."""
+    found = [(entry.label, entry.result, entry.planned) for entry in row if entry.result]
+    means = {
+        label: round(result.mean(metric.name), decimals)
+        for label, result, planned in found
+        if result.is_complete(metric.name, planned) and result.may_be_best
+    }
+    best = None
+    if len(means) > 1:
+        best = (max if metric.higher_is_better else min)(means.values())
+    return tuple(replace(e, is_best=e.label in means and means[e.label] == best) for e in row)
+
+
 @dataclass(frozen=True)
 class View:
     """Cells seen through one metric, beside what a document prints in a table.
@@ -192,7 +206,7 @@ class View:
         for cell in cells:
             found.setdefault((cell.task.label, cell.task.epsilon), []).append(cell)
         rows = [
-            self._mark_best([self._entry(dataset, found, c, eps) for c in columns], decimals)
+            mark_best([self._entry(dataset, found, c, eps) for c in columns], self.metric, decimals)
             for eps in sorted(epsilons)
         ]
         printed = {c.method for c in self.printed if c.dataset == dataset}
@@ -224,20 +238,6 @@ class View:
             return choose(cells)
         printed = self._printed_at.get(field)
         return answer_or_other(printed, self.document, self.table, self.results, cells)
-
-    def _mark_best(self, row: Sequence[Entry], decimals: int) -> tuple[Entry, ...]:
-        """Mark the best of several complete means, with ties at the printed precision."""
-        name = self.metric.name
-        found = [(entry.label, entry.result, entry.planned) for entry in row if entry.result]
-        means = {
-            label: round(result.mean(name), decimals)
-            for label, result, planned in found
-            if result.is_complete(name, planned) and result.may_be_best
-        }
-        if len(means) < 2:
-            return tuple(row)
-        best = (max if self.metric.higher_is_better else min)(means.values())
-        return tuple(replace(e, is_best=means.get(e.label) == best) for e in row)
 
     def _decimals(self, dataset: str, cells: Iterable[ResultCell]) -> int:
         """Return the printed digits after the point, else the metric's, else by magnitude."""
@@ -482,9 +482,15 @@ def _notes(
 ) -> tuple[str, ...]:
     others = [column for column in columns if column not in layout.columns]
     headed = [column.title for column in others if not is_shipped(column.method)]
-    ours = f"Table {name} of {paper} does not print: {', '.join(headed)}."
+    ours = not_printed(paper, name, headed)
     clashes = [clash for group in groups for clash in group.clashes]
     return (*layout.notes, *([ours] if headed else []), *clash_notes(clashes))
+
+
+def not_printed(paper: str | None, table: str | None, titles: Sequence[str]) -> str:
+    """Return the note on columns that a printed table does not have; without any, its beginning."""
+    start = f"Table {table} of {paper} does not print:"
+    return f"{start} {', '.join(titles)}." if titles else start
 
 
 def _chosen(document: Document, cells: Sequence[PublishedCell]) -> tuple[str, ...]:

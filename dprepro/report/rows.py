@@ -20,6 +20,8 @@ from dprepro.results.folder import ResultCell
 from dprepro.runtime.text import csv_table, json_text
 
 FlatRow = dict[str, Any]
+# What gets the digits that a user asks for.
+_ROUNDED = ("mean", "sd", "published_mean", "published_sd", "difference")
 _COLUMN = ("paper", "table", "dataset", "method")
 
 
@@ -74,6 +76,9 @@ def csv_tables(tables: Sequence[ResultTable], style: Style) -> str:
     """Return one CSV row an entry; ``inf`` stands for non-private, as in the published files."""
     rows = list(table_rows(tables, style.compare))
     for row in rows:
+        if style.digits is not None:
+            found = {name: row[name] for name in _ROUNDED if row.get(name) is not None}
+            row |= {name: f"{value:.{style.digits}f}" for name, value in found.items()}
         row["config"] = "+".join(row["config"])
         row["epsilon"] = "inf" if row["epsilon"] is None else row["epsilon"]
     return csv_table(rows)
@@ -82,6 +87,10 @@ def csv_tables(tables: Sequence[ResultTable], style: Style) -> str:
 def json_tables(tables: Sequence[ResultTable], style: Style) -> str:
     """Return a JSON list with one object an entry; epsilon is null for non-private ones."""
     rows = list(table_rows(tables, style.compare))
+    if style.digits is not None:
+        for row in rows:
+            found = {name: row[name] for name in _ROUNDED if row.get(name) is not None}
+            row |= {name: round(value, style.digits) for name, value in found.items()}
     return json_text(rows)
 
 

@@ -1,9 +1,9 @@
-"""Tables of results: for terminals, in Markdown, and in LaTeX (package booktabs)."""
+"""Tables of results for terminals and in Markdown."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
@@ -19,7 +19,7 @@ from dprepro.runtime.terminal import (
     below,
     stacked_table,
 )
-from dprepro.runtime.text import latex, markdown, markdown_table, one_line
+from dprepro.runtime.text import markdown, markdown_table
 
 STYLES = {
     Verdict.EQUIVALENT: "green",
@@ -55,7 +55,7 @@ def rich_tables(tables: Sequence[ResultTable], style: Style) -> Renderable:
 
 
 def _parts(table: ResultTable, style: Style) -> Iterator[Renderable]:
-    yield Text(heading(table), style="italic")
+    yield Text(heading(table, style), style="italic")
     spreads = (True,) if style.spread else (True, False)
     yield Fitting([_blocks(table, style, has_spread) for has_spread in spreads])
 
@@ -145,17 +145,6 @@ def _cell(entry: Words, width: int) -> _Cell:
     return ((number,) if number.plain.strip() else ()) + marks
 
 
-_LATEX_SYMBOLS = {
-    Verdict.EQUIVALENT: r"$\approx$",
-    Verdict.BETTER: r"$\uparrow$",
-    Verdict.WORSE: r"$\downarrow$",
-    Verdict.INCONCLUSIVE: "?",
-    Verdict.INCOMPLETE: r"$\ldots$",
-    Verdict.NOT_RUN: r"$\cdot$",
-    Verdict.IMPOSSIBLE: r"$\times$",
-}
-
-
 def markdown_tables(tables: Sequence[ResultTable], style: Style) -> str:
     """Return the tables in Markdown, each below a heading, and the legend."""
     parts = []
@@ -170,7 +159,7 @@ def markdown_tables(tables: Sequence[ResultTable], style: Style) -> str:
             for row in group.rows
         ]
         heads = list(map(markdown, column_headings(table)))
-        parts.append(f"### {markdown(heading(table))}\n\n{markdown_table(heads, rows)}")
+        parts.append(f"### {markdown(heading(table, style))}\n\n{markdown_table(heads, rows)}")
     notes = "\n".join(f"- {markdown(line)}" for line in legend(tables, style))
     return "\n\n".join([*parts, notes])
 
@@ -179,41 +168,3 @@ def _markdown_entry(entry: Words) -> str:
     measured = f"**{entry.measured}**" if entry.is_best else entry.measured
     beside = f"({entry.published}, {entry.verdict.value})" if entry.verdict else ""
     return " ".join(part for part in (measured, markdown(entry.mark), beside) if part) or "—"
-
-
-def latex_tables(tables: Sequence[ResultTable], style: Style) -> str:
-    """Return the tables in LaTeX (package booktabs); with `compare`, published rows lie below."""
-    notes = "\n".join(f"% {one_line(line)}" for line in legend(tables, style))
-    return "\n\n".join([notes, *(_latex_table(table, style) for table in tables)])
-
-
-def _latex_table(table: ResultTable, style: Style) -> str:
-    lines = [r"\begin{table}[t]", r"\centering", rf"\caption{{{latex(heading(table))}}}"]
-    lines += [rf"\begin{{tabular}}{{ll{'c' * len(table.columns)}}}", r"\toprule"]
-    lines.append(_latex_row(latex(title) for title in column_headings(table)))
-    for group in table.groups:
-        lines.append(r"\midrule")
-        for position, row in enumerate(group.rows):
-            entries = [words(e, group, table.metric.name, style) for e in row]
-            first = latex(group.title) if position == 0 else ""
-            lines.append(_latex_row([first, level(row[0].epsilon), *map(_latex_measured, entries)]))
-            if style.compare and any(entry.verdict for entry in entries):
-                lines.append(_latex_row(["", "", *map(_latex_published, entries)]))
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
-
-
-def _latex_row(cells: Iterable[str]) -> str:
-    return " & ".join(cells) + r" \\"
-
-
-def _latex_measured(entry: Words) -> str:
-    number = latex(entry.measured)
-    measured = rf"\textbf{{{number}}}" if entry.is_best else number
-    return " ".join(filter(None, (measured, latex(entry.mark))))
-
-
-def _latex_published(entry: Words) -> str:
-    if entry.verdict is None:
-        return ""
-    symbol = _LATEX_SYMBOLS[entry.verdict]
-    return rf"{{\footnotesize ({latex(entry.published)}) {symbol}}}"

@@ -49,6 +49,7 @@ _OF_LATEX = {
     "²": r"\textsuperscript{2}",
     "±": r"$\pm$",
     "ε": r"$\varepsilon$",
+    "∞": r"$\infty$",
     "†": r"$\dagger$",
     "…": r"\ldots{}",
     **{character: "\\" + character for character in "&%$#_"},

@@ -241,3 +241,43 @@ def test_a_warning_and_an_error_show_a_name_as_it_is(tmp_path):
     assert done.returncode == 2
     assert "[red]:smile:" in done.stderr
     assert "\x1b" not in done.stderr
+
+
+def test_a_paper_gets_the_methods_datasets_digits_and_rows_that_it_wants(results):
+    chosen = ("--results", results, "--methods", "ebm,dp-ebm-gdp-2021", "--datasets", "telco,adult",
+              "--digits", "1", "--drop-empty")  # fmt: skip
+    rows = list(csv.DictReader(io.StringIO(table(*chosen, "--format", "csv"))))
+    found = [(r["dataset"], r["method"], r["mean"]) for r in rows]
+    assert found == [("telco", "ebm", "0.7"), ("adult", "dp-ebm-gdp-2021", "0.9"),
+                     ("adult", "ebm", "0.9")]  # fmt: skip
+    text = table(*chosen, "--format", "latex", "--caption", "Mine", "--label", "tab:m")
+    assert r"\caption{Mine}" in text
+    assert r"Dataset & $\varepsilon$ & EBM" in text
+    assert text.index("Telco") < text.index("Adult")
+    assert "### Mine" in table(*chosen, "--format", "markdown", "--caption", "Mine")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--methods", "ebm,dp-ebm-gpd"], "did you mean"),
+        (["--label", "tab:x"], "--format latex"),
+        (["--caption", "x"], "for one table, and these are 2"),
+        (["--caption", "x", "--format", "csv"], "no captions"),
+    ],
+)
+def test_choices_that_cannot_be_met_say_why(results, arguments, message):
+    with pytest.raises(DpreproError, match=message):
+        table("--results", results, *arguments)
+
+
+def test_columns_rows_and_datasets_without_a_number_are_left_out_when_asked(results):
+    chosen = ("--results", results, "2", "--methods", "dp-ebm-gdp-2021", "--format", "markdown")
+    cells = table(*chosen, "--compare").count("|")
+    assert "dp-logistic" not in table(*chosen)
+    whole = table("--results", results, "2", "--format", "markdown", "--compare")
+    dropped = table("--results", results, "2", "--format", "markdown", "--drop-empty")
+    assert "| — |" not in table(*chosen, "--drop-empty")
+    assert cells < whole.count("|")
+    assert "Logistic regression" in whole
+    assert "Logistic regression" not in dropped

@@ -34,7 +34,6 @@ def folder(tmp_path):
             r"| 0.960 ± 0.005 \[tuned\] |",
             rf"- \[tuned\]: {CHOSEN}.".replace("`", r"\`"),
         ),
-        ("latex", r"0.960 $\pm$ 0.005 {[}tuned]", f"% [tuned]: {CHOSEN}."),
     ],
 )
 def test_tables_mark_and_explain_it(folder, format, entry, legend):

@@ -107,10 +107,11 @@ def test_tables_mark_it_until_that_very_code_is_audited_and_a_refuted_one_is_nev
     before = {name: row["authors_word"] for name, row in rows(folder).items()}
     mine = dict.fromkeys(("my-numpy", "my-none", "my-smaller"), "not audited")
     assert before == {**mine, "dp-logistic-fair": None}
-    marks = {"markdown": r"\[†\] |", "latex": r"$\dagger$] &", "csv": "not audited"}
-    for form, mark in marks.items():
+    marks = {"markdown": (r"\[†\] |", 3), "latex": ("what it spends is its author's word", 1),
+             "csv": ("not audited", 3)}  # fmt: skip
+    for form, (mark, times) in marks.items():
         shown = run("table", "--metric", "auc", "--results", results, "--format", form)
-        assert shown.count(mark) == 3
+        assert shown.count(mark) == times
     assert "[†] alone: not audited. `dprepro audit METHOD" in run("table", "--metric", "auc")
     run("report", "--results", results, "--output", folder / "page.html")
     page = unescape(whole((folder / "page.html").read_text()))

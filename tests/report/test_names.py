@@ -27,9 +27,10 @@ from dprepro.release.codebook import Codebook, Entry
 from dprepro.release.columns import read_columns
 from dprepro.release.new_card import new_card, scalar
 from dprepro.report.formatting import Style
+from dprepro.report.latex import latex_tables
 from dprepro.report.ledgers import ledger_in_full
 from dprepro.report.rows import csv_tables, json_tables
-from dprepro.report.tables import latex_tables, markdown_tables, rich_tables
+from dprepro.report.tables import markdown_tables, rich_tables
 from dprepro.runtime.terminal import BareTable, PlainConsole, aligned_list, below
 from dprepro.runtime.text import csv_table, json_text, latex, markdown, plain, shell
 from dprepro.runtime.yaml_files import read_yaml
