@@ -110,10 +110,10 @@ def _say_whose(context: typer.Context) -> None:
     from dprepro.results.cell import MARK
 
     given = context.params
-    asked = [name for name in ("first", "second") if str(given.get(name)).endswith(MARK)]
+    asked = [name for name in given.get("methods") or () if name.endswith(MARK)]
     if given.get("shipped") or asked:
         return
-    ways = {"shipped": "--shipped", "first": f'"METHOD{MARK}"'}
+    ways = {"shipped": "--shipped", "methods": f'"METHOD{MARK}"'}
     beside = [ways[p.name] for p in context.command.params if p.name in ways]
     also = f"; beside yours: {beside[0]}" if beside else ""
     say(f"Your own runs. Those that come with dprepro: --results shipped{also}", err=True)

@@ -18,7 +18,8 @@ from dprepro.results.folder import ResultCell, Results
 from dprepro.results.margins import Metric, find_metric, how_to_record, level, level_in_words
 from dprepro.runtime.errors import DpreproError
 
-_PREFERRED = ("auc", "rmse", "accuracy")
+PREFERRED = ("auc", "rmse", "accuracy")
+"""The metrics to compare by where no config names one."""
 _CONFIDENCE = 0.95
 # Of the largest difference: spread that is less than this is none.
 _NO_SPREAD = 1e-9
@@ -100,7 +101,7 @@ def pair_results(
     """
     if first == second:
         raise DpreproError(f"both methods are {first!r}: name two different ones")
-    ours, theirs = (_named(results, name) for name in (first, second))
+    ours, theirs = (named_results(results, name) for name in (first, second))
     unfinished = list(_unfinished(results, (first, second)))
     shared = _shared_datasets(ours, theirs, first, second, unfinished)
     pairs: list[Pair] = []
@@ -145,8 +146,11 @@ def pair_results(
     return Paired(tuple(pairs), (*problems, *unfinished))
 
 
-def _named(results: Results, name: str) -> list[ResultCell]:
-    """Return the finished results of a label; on datasets that lack it, those of the method."""
+def named_results(results: Results, name: str) -> list[ResultCell]:
+    """Return the finished results of a label; on datasets that lack it, those of the method.
+
+    Raises DpreproError if there are none; the message has the nearest name.
+    """
     cells = [cell for cell in results.cells if cell.values]
     labelled = {cell.dataset for cell in cells if cell.task.label == name}
     found = [
@@ -216,19 +220,27 @@ def _differing(ours: Sequence[ResultCell], theirs: Sequence[ResultCell]) -> str:
     )
 
 
-def _differences(one: Task, other: Task) -> list[str]:
-    """Return in words what the splits of two tasks do not share.
+def splitting(task: Task) -> dict[str, object]:
+    """Return what decides how rows are split: tasks that agree in all of it have the same splits.
 
     A null seed gives the splits of seed 0; a test set needs none.
     """
-    seeds = [0 if task.evaluation == "test-set" else task.seed or 0 for task in (one, other)]
-    pairs: dict[str, tuple[object, object]] = {
-        "seed": (seeds[0], seeds[1]),
-        "test_share": (one.test_share, other.test_share),
-        "evaluation": (one.evaluation, other.evaluation),
+    return {
+        "seed": 0 if task.evaluation == "test-set" else task.seed or 0,
+        "test_share": task.test_share,
+        "evaluation": task.evaluation,
+        "rows": task.data_fingerprint,
     }
-    found = [f"{name} differs ({a} and {b})" for name, (a, b) in pairs.items() if a != b]
-    return found + ["the rows differ"] * (one.data_fingerprint != other.data_fingerprint)
+
+
+def _differences(one: Task, other: Task) -> list[str]:
+    """Return in words what the splits of two tasks do not share."""
+    ours, theirs = splitting(one), splitting(other)
+    return [
+        "the rows differ" if name == "rows" else f"{name} differs ({value} and {theirs[name]})"
+        for name, value in ours.items()
+        if value != theirs[name]
+    ]
 
 
 def _by_level(
@@ -283,7 +295,7 @@ def _ambiguous(
 
 def _pair(one: ResultCell, other: ResultCell, metric: str | None) -> Pair | str:
     """Return the pair, or why there is none."""
-    wanted = [find_metric(metric).name] if metric else [one.metric, other.metric, *_PREFERRED]
+    wanted = [find_metric(metric).name] if metric else [one.metric, other.metric, *PREFERRED]
     name = next((n for n in wanted if n in one.values and n in other.values), None)
     if name is None:
         lacking = [cell for cell in (one, other) if wanted[0] not in cell.values]
@@ -525,13 +537,19 @@ def signed_rank_test(differences: Sequence[float]) -> float:
     """
     sizes = sorted(map(abs, differences))
     doubled = [bisect_left(sizes, abs(d)) + bisect_right(sizes, abs(d)) + 1 for d in differences]
-    patterns = Counter({0: 1})
-    for rank in doubled:
-        patterns += Counter({total + rank: count for total, count in patterns.items()})
+    patterns = sign_patterns(doubled)
     positive = sum(rank for rank, d in zip(doubled, differences, strict=True) if d > 0)
     least = min(positive, sum(doubled) - positive)
     tail = sum(count for total, count in patterns.items() if total <= least)
     return min(1.0, 2 * tail / 2 ** len(doubled))
+
+
+def sign_patterns(ranks: Iterable[int]) -> Counter[int]:
+    """Return how many patterns of signs give each sum of the ranks with a positive sign."""
+    patterns = Counter({0: 1})
+    for rank in ranks:
+        patterns += Counter({total + rank: count for total, count in patterns.items()})
+    return patterns
 
 
 def _mean_difference(row: Row) -> float:

@@ -8,19 +8,19 @@ from typing import Any
 
 from rich.text import Text
 
-from dprepro.judge.comparing import AcrossDatasets, MethodComparison, Pair, Row
+from dprepro.judge.comparing import AcrossDatasets, MethodComparison, Pair, PairedTest, Row
+from dprepro.report.paper_tables import paper_tables
 from dprepro.results.folder import ResultCell
 from dprepro.results.margins import Metric, level
-from dprepro.runtime.terminal import Renderable, StackedColumn, below, stacked_table
+from dprepro.runtime.terminal import Renderable, Stacked, StackedColumn, below, stacked_table
 from dprepro.runtime.text import csv_table, json_text
 
 _NONE_SHOWN = "-"
-# What the interval of each kind of splits is about.
 _OVERLAP = (
     "splits: interval and p are about new rows of the same kind. Training sets overlap, "
     "so the variance of the mean is sd² (1/splits + n_test/n_train) (Nadeau and Bengio 2003)."
 )
-_ABOUT = {
+ABOUT = {
     "random": f"Random {_OVERLAP}",
     "stratified": f"Stratified {_OVERLAP}",
     "folds": (
@@ -33,19 +33,36 @@ _ABOUT = {
         "p are about other draws of noise on these rows, not about new rows."
     ),
 }
+"""What interval and p are about, by kind of splits."""
+
+
+def write_comparison(found: MethodComparison, format: str, per_split: bool) -> Renderable:
+    """Return a comparison in a format of `dprepro compare`; all but ``table`` are text."""
+    if format == "table":
+        return render_comparison(found)
+    if format == "json":
+        return json_comparison(found, per_split)
+    if format == "csv":
+        return csv_rows(split_rows(found) if per_split else comparison_rows(found))
+    notes = [*_together(found), *comparison_notes(found)]
+    return paper_tables(_tables(found), notes, format)
+
+
+def _tables(found: MethodComparison) -> list[Stacked]:
+    metrics = dict.fromkeys(row.pair.metric for row in found.rows)
+    return [_table(found, metric) for metric in metrics]
 
 
 def render_comparison(found: MethodComparison) -> Renderable:
     """Return a table for each metric, then what the datasets say together, and notes."""
-    metrics = dict.fromkeys(row.pair.metric for row in found.rows)
     return below(
-        *(_table(found, metric) for metric in metrics),
+        *_tables(found),
         *(Text(line) for line in _together(found)),
         *(Text(line, style="dim") for line in comparison_notes(found)),
     )
 
 
-def _table(found: MethodComparison, metric: Metric) -> Renderable:
+def _table(found: MethodComparison, metric: Metric) -> Stacked:
     rows = [row for row in found.rows if row.pair.metric == metric]
     names = [row.pair.dataset for row in rows]
     is_new = [i == 0 or name != names[i - 1] for i, name in enumerate(names)]
@@ -55,7 +72,7 @@ def _table(found: MethodComparison, metric: Metric) -> Renderable:
         StackedColumn("ε", [level(row.pair.epsilon) for row in rows]),
         StackedColumn("difference", [_difference(row) for row in rows], "right"),
         StackedColumn("95 % interval", [_interval(row) for row in rows], "right"),
-        StackedColumn("p", [_p(row.p_holm) for row in rows], "right"),
+        StackedColumn("p", [shown_p(row.p_holm) for row in rows], "right"),
         StackedColumn("better", [row.better or _NONE_SHOWN for row in rows]),
         StackedColumn("splits", [_counted(row) for row in rows], "right"),
     ]
@@ -88,12 +105,17 @@ def _signed(value: float, row: Row) -> str:
 
 
 def _decimals(row: Row) -> int:
+    return decimals_of(row.test)
+
+
+def decimals_of(test: PairedTest) -> int:
     """Return the digits after the point that show two significant digits of the spread."""
-    size = row.test.sd or abs(row.test.mean)
+    size = test.sd or abs(test.mean)
     return min(max(1 - math.floor(math.log10(size)), 0), 8) if size else 4
 
 
-def _p(p: float | None) -> str:
+def shown_p(p: float | None) -> str:
+    """Return a p-value with two digits, or a dash."""
     return _NONE_SHOWN if p is None else f"{p:.2g}"
 
 
@@ -113,10 +135,10 @@ def _tests(across: AcrossDatasets) -> str:
     n = across.won + across.lost
     if across.p_sign is None:
         return "No test."
-    sign = f"Sign test: p {_p(across.p_sign)}, n {n}"
+    sign = f"Sign test: p {shown_p(across.p_sign)}, n {n}"
     if across.p_wilcoxon is None:
         return f"{sign}."
-    return f"{sign}; signed-rank test: p {_p(across.p_wilcoxon)}, n {n}."
+    return f"{sign}; signed-rank test: p {shown_p(across.p_wilcoxon)}, n {n}."
 
 
 def comparison_notes(found: MethodComparison) -> Iterator[str]:
@@ -129,7 +151,7 @@ def comparison_notes(found: MethodComparison) -> Iterator[str]:
         "is better / equal / worse."
     )
     for evaluation in dict.fromkeys(row.pair.first.task.evaluation for row in found.rows):
-        yield _ABOUT[evaluation]
+        yield ABOUT[evaluation]
     without = dict.fromkeys(row.pair.dataset for row in found.rows if row.p_holm is None)
     if without:
         places = ", ".join(without)
@@ -152,23 +174,28 @@ def comparison_notes(found: MethodComparison) -> Iterator[str]:
 def _of_pair(pair: Pair) -> Iterator[str]:
     """Yield what a reader must know of the results compared."""
     for cell in (pair.first, pair.second):
-        label = cell.task.label
-        if cell.is_tuned:
-            yield f"{label} is tuned, its parameters were chosen on rows of this dataset"
-        if cell.is_unverified:
-            yield f"{label} is unverified, nothing says what epsilon it spends"
-        if cell.word is not None:
-            yield f"{label} is a method of one's own, its epsilon its author's word, {cell.word}"
-        if cell.task.is_synthetic:
-            yield "SYNTHETIC data, a random stand-in that does not count over datasets"
-        if cell.task.is_private:
-            yield "PRIVATE rows, exact scores that are not for release"
+        yield from notes_of(cell)
     if not set(pair.first.journals) & set(pair.second.journals):
         yield f"of two configs, {_journals(pair.first)} and {_journals(pair.second)}"
     domains = pair.first.task.domain, pair.second.task.domain
     if domains[0] != domains[1]:
         labels = pair.first.task.label, pair.second.task.label
         yield f"{labels[0]} has the {domains[0]} domain, {labels[1]} the {domains[1]} one"
+
+
+def notes_of(cell: ResultCell) -> Iterator[str]:
+    """Yield what a reader must know of the results of one method."""
+    label = cell.task.label
+    if cell.is_tuned:
+        yield f"{label} is tuned, its parameters were chosen on rows of this dataset"
+    if cell.is_unverified:
+        yield f"{label} is unverified, nothing says what epsilon it spends"
+    if cell.word is not None:
+        yield f"{label} is a method of one's own, its epsilon its author's word, {cell.word}"
+    if cell.task.is_synthetic:
+        yield "SYNTHETIC data, a random stand-in that does not count over datasets"
+    if cell.task.is_private:
+        yield "PRIVATE rows, exact scores that are not for release"
 
 
 def _journals(cell: ResultCell) -> str:
@@ -216,8 +243,8 @@ def _place(pair: Pair) -> dict[str, Any]:
         "metric": pair.metric.name,
         "first": pair.first.task.label,
         "second": pair.second.task.label,
-        "epsilon_first": _finite(pair.first.task.epsilon),
-        "epsilon_second": _finite(pair.second.task.epsilon),
+        "epsilon_first": finite(pair.first.task.epsilon),
+        "epsilon_second": finite(pair.second.task.epsilon),
         "config_first": _journals(pair.first),
         "config_second": _journals(pair.second),
     }
@@ -257,7 +284,7 @@ def json_comparison(found: MethodComparison, per_split: bool = False) -> str:
 
 def _flat_across(across: AcrossDatasets) -> dict[str, Any]:
     return {
-        "epsilon": _finite(across.epsilon),
+        "epsilon": finite(across.epsilon),
         "won": across.won,
         "tied": across.tied,
         "lost": across.lost,
@@ -266,5 +293,6 @@ def _flat_across(across: AcrossDatasets) -> dict[str, Any]:
     }
 
 
-def _finite(epsilon: float) -> float | None:
+def finite(epsilon: float) -> float | None:
+    """Return a privacy level as JSON has it: None for a method without privacy."""
     return epsilon if math.isfinite(epsilon) else None

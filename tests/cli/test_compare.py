@@ -91,6 +91,81 @@ def test_mistakes_are_refused_with_what_there_is(folder, arguments, message):
     assert message in str(outcome.exception)
 
 
+@pytest.fixture
+def three(folder):
+    lines = [r for d in ("adult", "shop") for r in records([0.95, 0.9, 0.92, 0.93], "third", 1.0,
+             dataset=d)]  # fmt: skip
+    write(folder, "d", lines)
+    return folder
+
+
+def test_three_names_or_all_are_ranked(three):
+    named = json.loads(
+        printed("mine", "EBM", "third", "--results", three, "--format", "json")
+    )  # fmt: skip
+    assert named["rankings"][0]["mean_ranks"] == {"third": 1.0, "mine": 2.0, "ebm": 3.0}
+    every = json.loads(printed("--all", "--results", three, "--format", "json"))
+    assert every["rankings"][0]["mean_ranks"] == named["rankings"][0]["mean_ranks"]
+    two = printed("--all", "--config", "c", "--results", three)
+    assert two == printed("mine", "ebm", "--results", three, "--config", "c")
+
+
+@pytest.mark.parametrize("ending", ["pdf", "png", "svg"])
+def test_ranks_are_drawn_to_a_file_with_the_same_bytes(three, tmp_path, ending):
+    paths = [tmp_path / folder / f"ranks.{ending}" for folder in ("x", "y")]
+    for path in paths:
+        printed("mine", "ebm", "third", "--results", three, "--output", path)
+    for name in (f"ranks.{ending}", f"ranks-wins.{ending}"):
+        files = [path.with_name(name).read_bytes() for path in paths]
+        assert files[0] == files[1] != b""
+
+
+@pytest.mark.parametrize("format", ["latex", "markdown"])
+def test_two_methods_have_the_formats_of_papers(folder, format):
+    text = printed("mine", "ebm", "--results", folder, "--format", format)
+    assert "AUROC (higher is better): mine minus ebm" in text
+    assert text.count("0/1/3") + text.count("3/1/0") == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "no method to compare: name two methods or more, or give --all"),
+        (["mine"], "one method, 'mine' to compare"),
+        (["mine", "ebm", "thirt"], "did you mean 'third'"),
+        (["mine", "ebm", "EBM"], "ebm named more than once"),
+        (["mine", "--all"], "leave the names out"),
+        (["--all", "--config", "d"], "finished results of one method, third"),
+        (["mine", "ebm", "--output", "x.pdf"], "two methods have none"),
+        (["mine", "ebm", "third", "--output", "x.doc"], "Allowed endings: .pdf, .png, .svg"),
+        (["mine", "ebm", "third", "--epsilon", "4"], "third: no results at the privacy levels"),
+        (["mine", "ebm", "third", "--per-split", "--format", "latex"], "add --format csv"),
+    ],
+)
+def test_mistakes_among_many_are_refused_with_what_there_is(three, arguments, message):
+    outcome = invoke(*arguments, "--results", three)
+    assert outcome.exit_code != 0
+    assert message in str(outcome.exception)
+
+
+def test_the_committed_results_are_ranked_as_scipy_does():
+    names = ("dp-ebm-gdp", "dp-ebm-sound", "dpboost-sound")
+    found = json.loads(
+        printed(*names, "--epsilon", 2, "--results", COMMITTED, "--format", "json")
+    )  # fmt: skip
+    (ranking,) = found["rankings"]
+    signed = [
+        [(1 if data["higher_is_better"] else -1) * data["means"][name] for name in names]
+        for data in ranking["datasets"]
+    ]
+    assert len(signed) == 10
+    ranks = [stats.rankdata([-score for score in row]) for row in signed]
+    for name, column in zip(names, zip(*ranks, strict=True), strict=True):
+        assert ranking["mean_ranks"][name] == pytest.approx(sum(column) / 10)
+    statistic = stats.friedmanchisquare(*zip(*signed, strict=True)).statistic
+    assert ranking["friedman"]["chi_squared"] == pytest.approx(statistic)
+
+
 def test_private_rows_are_said_to_be_kept(tmp_path):
     shop = {"dataset": "shop", "data_fingerprint": f"{PRIVATE_PREFIX}x"}
     write(tmp_path, "c", [*records(OURS, "mine", **shop), *records(THEIRS, "ebm", **shop)])
