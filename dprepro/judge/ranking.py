@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -73,6 +73,13 @@ class Scores:
         size = (abs(self.mean(first)) + abs(self.mean(second))) / 2
         margin = self.metric.margin
         return max(margin.absolute, margin.relative * size)
+
+    def by_split(self) -> list[Scores]:
+        """Return the scores on each split by itself."""
+        return [
+            replace(self, splits=(split,), values={m: (v[k],) for m, v in self.values.items()})
+            for k, split in enumerate(self.splits)
+        ]
 
     def _signed(self, one: float, other: float) -> float:
         found = score_difference(one, other)
@@ -270,16 +277,15 @@ def rank_methods(
     over = _ranking([block for block in blocks if math.isfinite(block.epsilon)])
     if over is not None and len(over.epsilons) > 1:
         rankings.append(over)
-    placed = {name for ranking in rankings for name in ranking.methods}
-    met = {name for block in blocks for name in block.cells}
     if not rankings:
-        raise DpreproError("\n".join([*problems, *_what_to_do(names, placed | met)]))
+        met = {name for block in blocks for name in block.cells}
+        raise DpreproError("\n".join([*problems, *_what_to_do(names, met)]))
     return MethodRankings(tuple(rankings), tuple(problems))
 
 
-def _what_to_do(names: Sequence[str], met: Iterable[str]) -> Iterator[str]:
+def _what_to_do(names: Sequence[str], met: Collection[str]) -> Iterator[str]:
     yield "A ranking needs three methods or more with results on the same splits of a dataset."
-    pair = [name for name in names if name in set(met)][:2]
+    pair = [name for name in names if name in met][:2]
     if len(pair) == 2:
         yield f"`dprepro compare {' '.join(pair)}` compares two."
     yield "`dprepro run` with all methods in one config runs them on the same splits"
@@ -294,18 +300,14 @@ def _ranking(blocks: Sequence[Block]) -> Ranking | None:
     ]
     if not scores:
         return None
-    wins = _win_rates(names, scores)
-    ranks = {
-        name: 1 + math.fsum(wins[other, name] for other in names if other != name) for name in names
-    }
-    methods = sorted(names, key=ranks.__getitem__)
     several = len(scores) > 1
+    wins = _win_rates(names, scores if several else scores[0].by_split())
+    ranks = _ranks(names, wins)
+    methods = sorted(names, key=ranks.__getitem__)
     is_enough = len(scores) >= FEWEST_DATASETS
     pairs = _pairs(methods, scores)
-    if several:
-        least = len(pairs) * 2 ** (1 - len(scores))
-        if is_enough and least < LEVEL:
-            pairs = [replace(pair, p=_signed_rank(pair)) for pair in pairs]
+    if is_enough and len(pairs) * 2 ** (1 - len(scores)) < LEVEL:
+        pairs = [replace(pair, p=_signed_rank(pair)) for pair in pairs]
     pairs = _adjusted(pairs)
     epsilons = tuple(sorted({epsilon for found in scores for epsilon in found.epsilons}))
     ranking = Ranking(
@@ -313,7 +315,7 @@ def _ranking(blocks: Sequence[Block]) -> Ranking | None:
         tuple(scores),
         {name: ranks[name] for name in methods},
         wins,
-        friedman([_ranks(names, one) for one in scores]) if several and is_enough else None,
+        friedman([list(_ranks_on(names, one).values()) for one in scores]) if is_enough else None,
         tuple(pairs),
         None,
         tuple(lacking(names, kept, blocks)),
@@ -348,27 +350,30 @@ def _scores(names: Sequence[str], blocks: Sequence[Block]) -> Scores | None:
     )
 
 
-def _win_rates(names: Sequence[str], scores: Sequence[Scores]) -> dict[tuple[str, str], float]:
+def _win_rates(names: Sequence[str], blocks: Sequence[Scores]) -> dict[tuple[str, str], float]:
+    """Return by pair on which share of the blocks the first has the better mean."""
     found = {}
     for first, second in itertools.permutations(names, 2):
-        if len(scores) == 1:
-            advantages = scores[0].advantages(first, second)
-        else:
-            advantages = [one.advantage(first, second) for one in scores]
+        advantages = [one.advantage(first, second) for one in blocks]
         points = sum(1.0 if a > 0 else 0.5 if a == 0 else 0.0 for a in advantages)
         found[first, second] = points / len(advantages)
     return found
 
 
-def _ranks(names: Sequence[str], scores: Scores) -> list[float]:
-    """Return the rank of each method on a dataset, 1 for the best; equal ones share the mean."""
-    wins = _win_rates(names, [scores, scores])  # two, as one would be ranked by splits
-    return [1 + math.fsum(wins[other, name] for other in names if other != name) for name in names]
+def _ranks(names: Sequence[str], wins: Mapping[tuple[str, str], float]) -> dict[str, float]:
+    """Return the mean rank of each method, 1 for the best; equal ones share a rank."""
+    return {
+        name: 1 + math.fsum(wins[other, name] for other in names if other != name) for name in names
+    }
+
+
+def _ranks_on(names: Sequence[str], scores: Scores) -> dict[str, float]:
+    return _ranks(names, _win_rates(names, [scores]))
 
 
 def ranks_on(ranking: Ranking, scores: Scores) -> dict[str, float]:
     """Return the rank of each method on one dataset of a ranking."""
-    return dict(zip(ranking.methods, _ranks(ranking.methods, scores), strict=True))
+    return _ranks_on(ranking.methods, scores)
 
 
 def friedman(ranks: Sequence[Sequence[float]]) -> Friedman:

@@ -78,7 +78,7 @@ def splits_needed(
         Largest difference that counts as equivalent, in units of the metric.
     level, share
         Of the test of no difference, and the share of both levels that the last look at the cell
-        has (`statistics.shares`).
+        has (`equivalence.shares`).
     """
 
     def decides(splits: int, mean: float = ours.mean) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from dprepro.judge.comparing import AcrossDatasets, MethodComparison, Pair, PairedTest, Row
-from dprepro.report.paper_tables import paper_tables
+from dprepro.report.written_tables import written_tables
 from dprepro.results.folder import ResultCell
 from dprepro.results.margins import Metric, level
 from dprepro.runtime.terminal import Renderable, Stacked, StackedColumn, below, stacked_table
@@ -45,7 +45,7 @@ def write_comparison(found: MethodComparison, format: str, per_split: bool) -> R
     if format == "csv":
         return csv_rows(split_rows(found) if per_split else comparison_rows(found))
     notes = [*_together(found), *comparison_notes(found)]
-    return paper_tables(_tables(found), notes, format)
+    return written_tables(_tables(found), notes, format)
 
 
 def _tables(found: MethodComparison) -> list[Stacked]:

@@ -385,5 +385,5 @@ def _said_below(table: ResultTable, style: Style) -> list[str]:
         of = latex(f"Table {table.table} of {table.paper}")
         found.append(f"In brackets what {of} prints, and our verdict: {signs}.")
     if style.spent_epsilon and any(r.spent_epsilon is not None for r in results):
-        found.append(latex("ε below a number: what its releases add up to, by the ledger."))
+        found.append(latex("ε below a number: what its answers add up to, by the ledger."))
     return found

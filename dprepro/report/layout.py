@@ -97,7 +97,11 @@ class Group:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """A table: one entry a column in each row; the non-private row is the last of its group."""
+    """A table: one entry a column in each row; the non-private row is the last of its group.
+
+    `layout` is the document's, None of a table that no document prints. `remarks` are the notes
+    that do not depend on which columns are shown.
+    """
 
     title: str
     metric: Metric
@@ -105,7 +109,22 @@ class ResultTable:
     groups: tuple[Group, ...]
     paper: str | None = None
     table: str | None = None
-    notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    layout: TableLayout | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know: of the printed table, of columns that it lacks, of ours."""
+        if self.layout is None:
+            return self.remarks
+        printed = {label for c in self.layout.columns for label in (c.method, c.nonprivate)}
+        ours = [
+            column.title
+            for column in self.columns
+            if column.method not in printed and not is_shipped(column.method)
+        ]
+        said = f"Table {self.table} of {self.paper} does not print: {', '.join(ours)}."
+        return (*self.layout.notes, *([said] if ours else []), *self.remarks)
 
     @property
     def entries(self) -> list[tuple[Group, Entry]]:
@@ -328,7 +347,7 @@ def _table(
         view.metric,
         tuple(columns),
         tuple(groups),
-        notes=(*clashes, *_lacking(beside, metric)),
+        remarks=(*clashes, *_lacking(beside, metric)),
     )
 
 
@@ -468,29 +487,13 @@ class _Builder:
             for dataset, title in layout.datasets.items()
             if dataset in datasets
         )
-        notes = _notes(document.paper, name, layout, columns, groups)
+        remarks = tuple(clash_notes([clash for group in groups for clash in group.clashes]))
         if self.widths:
             labels = {cell.task.label for cell in cells}
-            notes += _chosen(document, [c for c in of_table if c.method in labels])
+            remarks += _chosen(document, [c for c in of_table if c.method in labels])
         return ResultTable(
-            layout.title, view.metric, tuple(columns), groups, document.paper, name, notes
+            layout.title, view.metric, tuple(columns), groups, document.paper, name, remarks, layout
         )
-
-
-def _notes(
-    paper: str, name: str, layout: TableLayout, columns: Sequence[Column], groups: Sequence[Group]
-) -> tuple[str, ...]:
-    others = [column for column in columns if column not in layout.columns]
-    headed = [column.title for column in others if not is_shipped(column.method)]
-    ours = not_printed(paper, name, headed)
-    clashes = [clash for group in groups for clash in group.clashes]
-    return (*layout.notes, *([ours] if headed else []), *clash_notes(clashes))
-
-
-def not_printed(paper: str | None, table: str | None, titles: Sequence[str]) -> str:
-    """Return the note on columns that a printed table does not have; without any, its beginning."""
-    start = f"Table {table} of {paper} does not print:"
-    return f"{start} {', '.join(titles)}." if titles else start
 
 
 def _chosen(document: Document, cells: Sequence[PublishedCell]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from dprepro.judge.ranking import (
     ranks_on,
 )
 from dprepro.report.comparing import ABOUT, decimals_of, finite, notes_of, shown_p
-from dprepro.report.paper_tables import paper_tables
+from dprepro.report.written_tables import written_tables
 from dprepro.results.margins import level
 from dprepro.runtime.terminal import (
     Renderable,
@@ -48,7 +48,7 @@ def write_rankings(found: MethodRankings, format: str, per_split: bool) -> Rende
         return csv_table(_split_rows(found) if per_split else ranking_rows(found))
     notes = [_sentence(found.main), *ranking_notes(found)]
     if format != "table":
-        return paper_tables(_tables(found), notes, format)
+        return written_tables(_tables(found), notes, format)
     return below(
         *_tables(found),
         Text(_sentence(found.main)),
@@ -91,8 +91,10 @@ def _of_names(title: str, names: Sequence[str]) -> StackedColumn:
 
 
 def _heading(ranking: Ranking) -> str:
-    several = len(ranking.epsilons) > 1
-    return "all ε" if several else f"ε {level(ranking.epsilons[0])}".replace("ε Non", "Non")
+    if len(ranking.epsilons) > 1:
+        return "all ε"
+    (epsilon,) = ranking.epsilons
+    return f"ε {level(epsilon)}" if math.isfinite(epsilon) else level(epsilon)
 
 
 def _group_letters(ranking: Ranking) -> Mapping[str, str]:
@@ -250,9 +252,11 @@ def ranking_notes(found: MethodRankings) -> Iterator[str]:
 
 def _notes_over_datasets(main: Ranking) -> Iterator[str]:
     interval = ", and the interval that the signed-rank test leaves, not adjusted for pairs"
+    metrics = {one.metric.title: one.metric.margin for one in main.scores}
+    widths = ", ".join(f"{title} {margin}" for title, margin in metrics.items())
     yield (
-        "margins: how much better the first is, in margins of the metric (0.005 of AUROC, 2 % of "
-        "an RMSE): the Hodges-Lehmann median over datasets"
+        f"margins: how much better the first is, in margins of the metric ({widths}): the "
+        "Hodges-Lehmann median over datasets"
         f"{interval if main.pairs[0].low is not None else ''}. datasets: on which the first is "
         "better / equal / worse in the mean. shown: on which the first / the other is shown to be "
         "better, by the corrected resampled t test, adjusted for all pairs on a dataset (Holm)."

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dprepro.papers.document import Column
-from dprepro.report.layout import Entry, Group, ResultTable, mark_best, not_printed
+from dprepro.report.layout import Entry, Group, ResultTable, mark_best
 from dprepro.runtime.errors import DpreproError
 
 
@@ -116,18 +116,7 @@ def _selected(
             for group in groups
         ]  # fmt: skip
         groups = [group for group in groups if group.rows]
-    notes = tuple(filter(None, (_note(note, table, columns) for note in table.notes)))
-    return replace(table, columns=tuple(columns), groups=tuple(groups), notes=notes)
-
-
-def _note(note: str, table: ResultTable, columns: Sequence[Column]) -> str:
-    """Return a note; that on columns which are not printed names those that are shown."""
-    start = not_printed(table.paper, table.table, ())
-    if not note.startswith(start):
-        return note
-    named = f" {note.removeprefix(start).strip(' .')},"
-    shown = [column.title for column in columns if f" {column.title}," in named]
-    return not_printed(table.paper, table.table, shown) if shown else ""
+    return replace(table, columns=tuple(columns), groups=tuple(groups))
 
 
 def has_number(entry: Entry) -> bool:

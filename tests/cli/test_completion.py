@@ -65,6 +65,7 @@ def test_methods_of_ones_own_are_completed(tmp_path: Path, monkeypatch: pytest.M
         (("methods", "dp-ebm-g"), ["dp-ebm-gdp", "dp-ebm-gdp-2021", "dp-ebm-gdp-indicators"]),
         (("ledger", "adult", "--method", "dp-ll"), ["dp-llm"]),
         (("check", "--paper", "lazy"), ["lazybb-2022", "lazybb-2022-authors"]),
+        (("table", "--methods", "dp-ebm-p"), ["dp-ebm-plus"]),
         (("table", "--dataset", "wine-"), ["wine-5297", "wine-distinct", "wine-white"]),
         (("compare", "dp-ebm-plus", "dp-bag-"), ["dp-bag-sound"]),
         (("data", "describe", "cod"), ["cod-rna"]),

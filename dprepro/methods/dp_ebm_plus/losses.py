@@ -72,7 +72,7 @@ class Loss(ABC):
         Whether an epoch asks about the intercept and all features in one query, however many rows
         there are; else about one after another, unless rows are few.
     rare
-        How much more precisely rare bins are asked about than others; see `coding.code`.
+        How much more precisely rare bins are asked about than others; see `strategy.code`.
     bin_deviations
         Standard deviations of noise that a bin of a numeric feature has to hold.
     intercept_prior

@@ -10,7 +10,7 @@ from dprepro.runtime.terminal import Stacked, StackedCell
 from dprepro.runtime.text import latex, markdown, markdown_table, one_line
 
 
-def paper_tables(tables: Sequence[Stacked], notes: Iterable[str], format: str) -> str:
+def written_tables(tables: Sequence[Stacked], notes: Iterable[str], format: str) -> str:
     """Return tables one below the other in ``markdown`` or ``latex``.
 
     Notes are a list below the tables; in LaTeX they are comments above them.
