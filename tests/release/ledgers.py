@@ -17,7 +17,7 @@ def gaussian_ledger(
     unit: str = "row",
     rows: int = 1,
 ) -> Ledger:
-    """Return the ledger of one Gaussian release that spends the whole budget for each unit."""
+    """Return the ledger of one Gaussian answer that spends the whole budget for each unit."""
     entry = LedgerEntry(
         "gaussian", "a sum", 1.0, "L2", rows * gdp_sigma(1, epsilon, delta), 1,
         PrivacyBudget(epsilon, delta),
