@@ -114,7 +114,8 @@ def _say_whose(context: typer.Context) -> None:
     if given.get("shipped") or asked:
         return
     ways = {"shipped": "--shipped", "methods": f'"METHOD{MARK}"'}
-    beside = [ways[p.name] for p in context.command.params if p.name in ways]
+    parameters = {parameter.name for parameter in context.command.params}
+    beside = [way for name, way in ways.items() if name in parameters]
     also = f"; beside yours: {beside[0]}" if beside else ""
     say(f"Your own runs. Those that come with dprepro: --results shipped{also}", err=True)
 
