@@ -421,6 +421,10 @@ def refuse_countless(text: str, where: Path | str) -> None:
     """Raise `DpreproError` if the text of a file has more values or keys than a model file."""
     if text.count(",") > _MOST_VALUES:
         raise DpreproError(f"{where}: more than {_MOST_VALUES:,} values, which no model file has")
+    # A quote before a colon ends a key, unless it is escaped or a text begins with the colon, as
+    # few do. Keys with a blank before the colon are counted where they are read, at length.
+    if text.count('":') - text.count('\\":') > _MOST_KEYS:
+        raise DpreproError(f"{where}: more than {_MOST_KEYS:,} keys, which no model file has")
 
 
 def parse_strictly(text: str, path: Path | str) -> Any:

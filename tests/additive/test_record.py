@@ -4,10 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from dprepro.additive.record import BEFORE_EXACT_NOISE, ledger_from_json, ledger_to_json
+from dprepro.additive.record import (
+    BEFORE_EXACT_NOISE,
+    ledger_from_json,
+    ledger_to_json,
+    refuse_countless,
+)
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import ZERO_OUT
 from dprepro.report.ledgers import verdict
+from dprepro.runtime.errors import DpreproError
 
 ENTRY = LedgerEntry("laplace", "a sum", 1.0, "L1", 2.0, 1, (0.5, 0.0))
 REAL = "in real arithmetic (it lists floating point)"
@@ -78,3 +84,10 @@ def test_a_file_cannot_claim_several_rows_where_nothing_is_known_of_them(change)
     assert ledger_from_json(values).rows_per_unit == 1
     with pytest.raises(ValueError, match="one row for each unit"):
         ledger_from_json(values | {"rows_per_unit": 2})
+
+
+def test_keys_are_counted_before_anything_is_read_but_not_within_a_text():
+    many = 1_500_001
+    refuse_countless('["' + '\\":' * many + '"]', "file")
+    with pytest.raises(DpreproError, match="file: more than 1,500,000 keys"):
+        refuse_countless('{"a":1}' * many, "file")

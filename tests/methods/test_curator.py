@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from dprepro.estimators.inputs import Arrays
-from dprepro.methods.library_curator import LibraryCurator
+from dprepro.methods.diffprivlib_curator import DiffprivlibCurator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private_rows import Private, PrivateRowsError
 from dprepro.privacy.query import BudgetError, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE
 
 
-class OneLibrary(LibraryCurator):
+class OneLibrary(DiffprivlibCurator):
     relations = frozenset({REPLACE_ONE})
 
 
@@ -22,7 +22,7 @@ def curator(seed=None, kind=OneLibrary):
 
 def test_a_curator_of_a_library_has_to_state_its_relations():
     with pytest.raises(SensitivityError, match="hold under no relation"):
-        curator(kind=LibraryCurator)
+        curator(kind=DiffprivlibCurator)
 
 
 def test_a_curator_of_a_library_keeps_its_rows_wrapped_and_takes_no_instructions():

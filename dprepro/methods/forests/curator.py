@@ -13,7 +13,7 @@ from diffprivlib.models.forest import DecisionTreeClassifier, _FittingTree
 from diffprivlib.utils import DiffprivlibCompatibilityWarning
 from sklearn.tree._tree import Tree
 
-from dprepro.methods.library_curator import LibraryCurator
+from dprepro.methods.diffprivlib_curator import DiffprivlibCurator
 from dprepro.privacy.mechanisms import PermuteAndFlipMechanism
 from dprepro.privacy.private_rows import Private
 from dprepro.privacy.query import NoisyAnswer, Query, SensitivityError
@@ -90,8 +90,8 @@ class LeafLabels(Query):
         return moves.get(Adjacency(self.adjacency), math.inf)
 
 
-class ForestCurator(LibraryCurator):
-    """Answers once for the trees of a forest; the parameters are those of `LibraryCurator`."""
+class ForestCurator(DiffprivlibCurator):
+    """Answers once for the trees of a forest; the parameters are those of `DiffprivlibCurator`."""
 
     relations = frozenset({ZERO_OUT, REPLACE_ONE})
 

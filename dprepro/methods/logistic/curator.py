@@ -21,7 +21,7 @@ from diffprivlib.models import LogisticRegression
 from diffprivlib.utils import DiffprivlibCompatibilityWarning, PrivacyLeakWarning
 from scipy.special import expit
 
-from dprepro.methods.library_curator import LibraryCurator
+from dprepro.methods.diffprivlib_curator import DiffprivlibCurator
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import LedgerEntry
 from dprepro.privacy.query import BudgetError, NoisyAnswer, Query, SensitivityError
@@ -178,8 +178,8 @@ class Coefficients(Query):
         )
 
 
-class LogisticCurator(LibraryCurator):
-    """Answers once for a model's coefficients; the parameters are those of `LibraryCurator`."""
+class LogisticCurator(DiffprivlibCurator):
+    """Answers once for a model's coefficients; the parameters are those of `DiffprivlibCurator`."""
 
     relations = frozenset({REPLACE_ONE})
 

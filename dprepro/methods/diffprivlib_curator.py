@@ -15,8 +15,8 @@ from dprepro.privacy.query import BudgetError
 from dprepro.privacy.sensitivity import Adjacency
 
 
-class LibraryCurator(Curator):
-    """Holds the rows for a library's mechanism, which draws its own noise.
+class DiffprivlibCurator(Curator):
+    """Holds the rows for a mechanism of diffprivlib, which draws its own noise.
 
     The ledger gets the mechanism as the library documents it, before the rows are handed over.
 
