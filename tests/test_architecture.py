@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -94,6 +95,31 @@ def _imported(path: Path, modules: set[str]) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and node.module in modules:
             names = (f"{node.module}.{alias.name}" for alias in node.names)
             yield from (name if name in modules else node.module for name in names)
+
+
+def test_what_a_docstring_or_comment_refers_to_is_there() -> None:
+    """Of `module.name` the module has such a name; any other `owner` is named in the same file.
+
+    Names of libraries are left alone.
+    """
+    words, texts = {}, {}
+    for path in (ROOT / "dprepro").rglob("*.py"):
+        texts[path] = path.read_text(encoding="utf-8")
+        words[path] = set(re.findall(r"\w+", re.sub(r"`[^`\n]*`", "", texts[path])))
+    modules: dict[str, set[str]] = {}
+    for path, found in words.items():
+        name = path.parent.name if path.stem == "__init__" else path.stem
+        modules.setdefault(name, set()).update(
+            found, (other.stem for other in path.parent.iterdir())
+        )
+    stale = [
+        f"{path.relative_to(ROOT)}: `{owner}.{name}`"
+        for path, text in texts.items()
+        for owner, name in re.findall(r"(?<!`)`([a-z]\w*)\.(\w+)[\w.]*`(?!`)", text)
+        if (name not in modules[owner] if owner in modules else owner not in words[path])
+        and not find_spec(owner)
+    ]
+    assert not stale
 
 
 def test_a_module_that_no_layer_names_is_refused(tmp_path: Path) -> None:

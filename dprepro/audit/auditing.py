@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dprepro import __version__
-from dprepro.audit.bounds import (
+from dprepro.audit.case import Case, OneRunCase
+from dprepro.audit.distinguishers import (
     Ceiling,
     Claim,
     Distinguisher,
@@ -26,7 +27,6 @@ from dprepro.audit.bounds import (
     shown_by_pairs,
     spent_under,
 )
-from dprepro.audit.case import Case, OneRunCase
 from dprepro.audit.result import (
     Audited,
     AuditResult,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dprepro.audit.bounds import Ceiling, Rule
+from dprepro.audit.distinguishers import Ceiling, Rule
 from dprepro.data.domain import Domain, NumericFeature, TaskKind
 from dprepro.data.encode import ENCODINGS
 from dprepro.methods import registry

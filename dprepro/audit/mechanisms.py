@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.audit.bounds import (
+from dprepro.audit.case import Case, OneRunCase
+from dprepro.audit.distinguishers import (
     Ceiling,
     Threshold,
     exponential_choice,
     largest_epsilon,
     two_outcomes,
 )
-from dprepro.audit.case import Case, OneRunCase
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource

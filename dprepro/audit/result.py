@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.audit.bounds import Ceiling, Claim, claim_of, spent_under
 from dprepro.audit.case import Case, OneRunCase
+from dprepro.audit.distinguishers import Ceiling, Claim, claim_of, spent_under
 from dprepro.methods import registry
 from dprepro.privacy.guarantee_status import AuditVerdict
 from dprepro.privacy.ledger import Ledger, slack

@@ -383,7 +383,7 @@ class LaplaceMechanism(_NumberedSums):
 class NumberedGaussianMechanism(_NumberedSums):
     """Sums with Gaussian noise.
 
-    `shape` is that of `LaplaceUses`, `settings` are those of `NoiseSource.enter_gaussian`. Whether
+    `shape` is that of all answers, `settings` are those of `NoiseSource.enter_gaussian`. Whether
     they keep within the budget is for `Curator` to ask.
     """
 
@@ -437,7 +437,7 @@ class ExponentialMechanism:
         """Return (s of P(candidate) ~ exp(utility / s), the state of the random bits).
 
         A curator hands them to a kernel that makes the choices of this use by
-        `sampling.kernels.exponential_choice_of_runs`, and to nothing else.
+        `exact_noise.exponential_choice_of_runs`, and to nothing else.
 
         Raises BudgetError if the use was taken before.
         """

@@ -95,7 +95,7 @@ def current(
 def planned_splits(
     plan: JournalPlan | None, table: RecordTable, rows: NDArray[np.intp]
 ) -> dict[int, int]:
-    """Return, by position of a task in `table.tasks`, how many splits make its cell complete.
+    """Return, by position of a task in the table, how many splits make its cell complete.
 
     Where no plan says, as many as the fullest cell of the same dataset has.
     """

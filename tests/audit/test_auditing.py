@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from dprepro.audit import AuditVerdict, audit
-from dprepro.audit.bounds import Threshold, judge
 from dprepro.audit.case import Case, Ceiling
+from dprepro.audit.distinguishers import Threshold, judge
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.lower_bounds import mu_lower_bound

@@ -13,12 +13,12 @@ from dprepro.methods.dp_ebm import curator, losses, queries
 from dprepro.methods.lazybb import calibration
 from dprepro.methods.lazybb import queries as lazybb_queries
 from dprepro.methods.lazybb.curator import LazyBBCurator
+from dprepro.methods.lazybb.sensitivity import gain_sensitivity, smooth_distance
 from dprepro.privacy import composition, mechanisms
 from dprepro.privacy.curator_base import GaussianMechanism
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.query import BudgetError, SensitivityError
-from dprepro.privacy.smooth_sensitivity import gain_sensitivity, smooth_distance
 
 pytestmark = pytest.mark.audits
 

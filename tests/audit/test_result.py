@@ -10,8 +10,8 @@ from scipy.stats import binom
 
 from dprepro.audit import AuditVerdict, audit, find_case
 from dprepro.audit.auditing import OneRunResult
-from dprepro.audit.bounds import Claim, claim_of
 from dprepro.audit.case import Ceiling
+from dprepro.audit.distinguishers import Claim, claim_of
 from dprepro.audit.result import reasons
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger, LedgerEntry

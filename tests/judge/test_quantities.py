@@ -14,8 +14,8 @@ from dprepro.judge.claim_kinds import Computed
 from dprepro.judge.claims import load_claims
 from dprepro.judge.quantities import QUANTITIES, compute
 from dprepro.methods.lazybb.calibration import Budget, one_rule_rates, topdown_rates
+from dprepro.methods.lazybb.sensitivity import smooth_distance
 from dprepro.papers.cells import PublishedCell
-from dprepro.privacy.smooth_sensitivity import smooth_distance
 from dprepro.runtime.errors import DpreproError
 
 

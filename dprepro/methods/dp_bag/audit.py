@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dprepro.audit.bounds import Ceiling, laplace_lead, two_outcomes
 from dprepro.audit.case import AuditSetting, Case, MethodPair, line, table
+from dprepro.audit.distinguishers import Ceiling, laplace_lead, two_outcomes
 from dprepro.audit.likelihood_ratio import Answer, Evidence
 from dprepro.audit.pairs import Scores, another_x
 from dprepro.audit.transcript import Event, transcript_case

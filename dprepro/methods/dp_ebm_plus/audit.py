@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dprepro.audit.bounds import Ceiling
 from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, categories
+from dprepro.audit.distinguishers import Ceiling
 from dprepro.audit.likelihood_ratio import Answer, Evidence, Known, Unexplained, sigmoid
 from dprepro.audit.pairs import KINDS, canary_pair
 from dprepro.audit.side_channels import BITS, FILE, bits_of_counts, model_file

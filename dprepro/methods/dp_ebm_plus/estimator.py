@@ -227,7 +227,7 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
         The domain used.
     shape_noise_
         Here the posterior standard deviation: noise of privacy and of sampling, less what
-        smoothing removes; for regression also the noise in the counts (`ebm_plus.bands`).
+        smoothing removes; for regression also the noise in the counts.
     bins_, shape_functions_, bin_counts_, intercept_, pairs_
         See `AdditiveModel`; the counts are noisy and may be published.
 

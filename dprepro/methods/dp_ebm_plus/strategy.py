@@ -109,7 +109,7 @@ def autoregressive_strategy(
     extents : float64 (B,)
         See `Function`; 0 for missing values, which have a number of their own.
     rare
-        See `coding.code`.
+        See `code`.
     """
     intervals = np.flatnonzero(extents > 0)
     n = intervals.size

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dprepro.audit.bounds import Ceiling
 from dprepro.audit.case import AuditSetting, Case, MethodPair, line, table
+from dprepro.audit.distinguishers import Ceiling
 from dprepro.audit.likelihood_ratio import Answer, Choice, Evidence, log_chances
 from dprepro.audit.pairs import Scores, canary_cases
 from dprepro.audit.side_channels import BITS, bits_case, bits_outcome, can_be_laplace

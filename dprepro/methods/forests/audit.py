@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.audit.bounds import Ceiling, largest_epsilon, permute_and_flip
 from dprepro.audit.case import AuditSetting, Case, MethodPair, line, table
+from dprepro.audit.distinguishers import Ceiling, largest_epsilon, permute_and_flip
 from dprepro.audit.pairs import Scores
 
 _ROWS_A_LABEL = 5

@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from dprepro.audit.bounds import (
+from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, line, table
+from dprepro.audit.distinguishers import (
     Ceiling,
     Claim,
     Threshold,
@@ -26,16 +27,15 @@ from dprepro.audit.bounds import (
     largest_rho,
     two_outcomes,
 )
-from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, line, table
 from dprepro.audit.likelihood_ratio import Choice, Evidence, log_chances
 from dprepro.audit.pairs import canary_cases
 from dprepro.audit.transcript import WHOLE, Event, transcript_case
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.data.encode import BooleanEncoder
 from dprepro.methods.lazybb.queries import Literals, RuleQuery
+from dprepro.methods.lazybb.sensitivity import TOTAL
 from dprepro.methods.lazybb.weights import Weighing
 from dprepro.privacy.composition import choice_epsilon
-from dprepro.privacy.smooth_sensitivity import TOTAL
 
 _LOG_ODDS = 2.5
 _TRIALS = 20_000

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dprepro.privacy.composition import choice_epsilon, tree_epsilons
-from dprepro.privacy.smooth_sensitivity import (
+from dprepro.methods.lazybb.sensitivity import (
     LEAF_WEIGHTS,
     ONE_RULE_ERROR,
     PUBLISHED_ONE_RULE_ERROR,
@@ -18,6 +17,7 @@ from dprepro.privacy.smooth_sensitivity import (
     smooth_distance,
     unit_of,
 )
+from dprepro.privacy.composition import choice_epsilon, tree_epsilons
 
 CALIBRATIONS = ("tight", "paper", "code")
 
@@ -84,7 +84,7 @@ def one_rule_rates(budget: Budget, rows: int) -> Rates:
     Each choice may spend eps0 and the error moves by Delta zeta: eta = eps0 / (2 Delta zeta). With
     Delta = 2 and pure composition that is the paper's eta = epsilon kappa n / (4 rounds) (Theorem
     7), with the true Delta = 1 it is twice as much. The ledger gets the true one either way.
-    Rounding is charged on top, see `privacy.smooth_sensitivity`: a millionth for a million rows.
+    Rounding is charged on top, see `lazybb.sensitivity`: a millionth for a million rows.
     """
     zeta = smooth_distance(budget.density, rows)
     published = budget.calibration == "paper"

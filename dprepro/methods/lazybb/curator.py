@@ -24,13 +24,14 @@ from dprepro.methods.lazybb.queries import (
     read_literals,
 )
 from dprepro.methods.lazybb.rademacher import accuracy_bound
+from dprepro.methods.lazybb.sensitivity import TOTAL
 from dprepro.methods.lazybb.weights import Weighing
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.mechanisms import ExponentialMechanism, LaplaceMechanism, NoiseSource
 from dprepro.privacy.private_rows import Private
 from dprepro.privacy.query import Instruction, NoisyAnswer, SensitivityError
 from dprepro.privacy.sensitivity import REPLACE_ONE
-from dprepro.privacy.smooth_sensitivity import TOTAL, weighted_choices, weighted_noisy_max
 
 DIAGNOSTICS = (
     "advantages and margins on the training rows, and the bound made of them (diagnostics)"
@@ -157,6 +158,58 @@ class ExactRound:
         self.margins += self._signs * outputs
         self.turn += 1
         self._weights = self._leaves = None
+
+
+def weighted_choices(
+    source: NoiseSource,
+    shape: tuple[int, ...],
+    *,
+    releases: str,
+    eta: float,
+    robust_sensitivity: float,
+) -> ExponentialMechanism:
+    """Return choices of a given shape by the Weighted Exponential Mechanism, P ~ exp(eta utility).
+
+    Each is (2 eta Delta, 0, zeta)-DP, Delta the robust sensitivity at zeta (Theorem 3). A constant
+    added to all utilities changes no probability, so Delta may be half the largest difference
+    between the moves of two candidates. One ledger entry covers all choices. A choice is drawn
+    exactly, from utilities in whole numbers; see `NoiseSource.choose`.
+    """
+    return ExponentialMechanism(
+        source,
+        shape,
+        releases=releases,
+        epsilon=2 * eta * robust_sensitivity,
+        sensitivity=robust_sensitivity,
+        uses=math.prod(shape),
+    )
+
+
+def weighted_noisy_max(
+    source: NoiseSource,
+    shape: tuple[int, int, int],
+    *,
+    releases: str,
+    eta: float,
+    robust_sensitivity: float,
+) -> LaplaceMechanism:
+    """Return Weighted Return Noisy Max with noise Laplace(1 / eta), uses by groups by values.
+
+    Of what it answers, the index of each group's largest value is released.
+    `robust_sensitivity` is the L1 norm of what all values of a use can move by together: the
+    noisy values might as well be released, and a use is (eta * robust_sensitivity, 0, zeta)-DP.
+    For one group of two values that move by Delta each that is Theorem 4's 2 eta Delta. Groups of
+    disjoint rows do not compose in parallel (section 9 says so): normalising moves the weights of
+    all of them.
+    """
+    return LaplaceMechanism(
+        source,
+        shape,
+        releases=releases,
+        epsilon=eta * robust_sensitivity,
+        sensitivity=robust_sensitivity,
+        uses=shape[0],
+    )
 
 
 class LazyBBCurator(Curator):

@@ -56,7 +56,7 @@ class LazyBBClassifier(ClassifierMixin, DPEstimator):
     Each of `rounds` rounds weighs the rows by exp(-lambda margin), projects to weights of at most 1
     / (kappa n), and asks for a hypothesis that does well on them. Since no row weighs more,
     neighbours have weights within zeta = 1 / (kappa n) of each other, and the noise of each choice
-    follows from that (`privacy.smooth_sensitivity`). Weights and noise are whole numbers, drawn and
+    follows from that (`lazybb.sensitivity`). Weights and noise are whole numbers, drawn and
     added up exactly: a seed gives the same model for the rows in any order and, with "pure", on any
     machine.
 

@@ -141,7 +141,7 @@ def gini(weights: np.ndarray) -> np.ndarray:
     """Return 4 a b / (a + b), 0 for no weight, of weights, int64 (..., 2): int64, rounded.
 
     It takes operations alone that IEEE 754 rounds to the nearest double, the same on every machine;
-    `robust.GAIN_ROUNDING` bounds by how much they are off.
+    `sensitivity.GAIN_ROUNDING` bounds by how much they are off.
     """
     total = weights.sum(axis=-1)
     a, b = weights[..., 0].astype(np.float64), weights[..., 1].astype(np.float64)

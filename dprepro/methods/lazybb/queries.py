@@ -13,14 +13,14 @@ import pandas as pd
 from scipy import sparse
 
 from dprepro.estimators.inputs import checked
-from dprepro.privacy.query import Query, SensitivityError
-from dprepro.privacy.smooth_sensitivity import (
+from dprepro.methods.lazybb.sensitivity import (
     error_sensitivity,
     gain_sensitivity,
     leaf_sensitivity,
     smooth_distance,
     unit_of,
 )
+from dprepro.privacy.query import Query, SensitivityError
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class RuleQuery(SmoothQuery):
 
     @property
     def enforced(self) -> float:
-        """See `robust.error_sensitivity`."""
+        """See `sensitivity.error_sensitivity`."""
         return error_sensitivity(self.zeta, self.unit)
 
 
@@ -78,7 +78,7 @@ class SplitQuery(SmoothQuery):
 
     @property
     def enforced(self) -> float:
-        """See `robust.gain_sensitivity`."""
+        """See `sensitivity.gain_sensitivity`."""
         return gain_sensitivity(self.zeta, self.unit)
 
 
@@ -90,7 +90,7 @@ class LabelQuery(SmoothQuery):
 
     @property
     def enforced(self) -> float:
-        """See `robust.leaf_sensitivity`."""
+        """See `sensitivity.leaf_sensitivity`."""
         return leaf_sensitivity(self.zeta, self.unit, self.leaves)
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dprepro.privacy.smooth_sensitivity import TOTAL, largest_weight
+from dprepro.methods.lazybb.sensitivity import TOTAL, largest_weight
 
 MARGINS = ("signed", "agreements")
 
@@ -39,7 +39,7 @@ def smooth_weights(measure: Sequence[int], counts: Sequence[int], density: float
 
     where a is the rational number at which min(C, a m) adds up to T, or without limit if the rows
     weigh less than T even so. All of it is integer arithmetic, so it is exact. For
-    `robust.smooth_distance` three things are proved:
+    `sensitivity.smooth_distance` three things are proved:
 
     - A weight depends on its m and on a alone, besides n and kappa, and grows with a. So of two
       neighbours, one gives all rows that both have at least the weight that the other gives.

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dprepro.audit.bounds import Ceiling
 from dprepro.audit.case import AuditSetting, Case, MethodPair, line, table
+from dprepro.audit.distinguishers import Ceiling
 from dprepro.audit.likelihood_ratio import Answer, Choice, Evidence
 from dprepro.audit.pairs import canary_cases
 from dprepro.audit.transcript import JOINT, WHOLE, Event, transcript_case

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dprepro.methods.lazybb.queries import Literals
+from dprepro.methods.lazybb.sensitivity import TOTAL
 from dprepro.methods.lazybb.weights import Weighing
-from dprepro.privacy.smooth_sensitivity import TOTAL
 from tests.methods.lazybb.lab import exact
 
 RNG = np.random.default_rng(0)

@@ -16,12 +16,12 @@ from dprepro.methods.lazybb.curator import DIAGNOSTICS, LazyBBCurator, Split, Vo
 from dprepro.methods.lazybb.hypotheses import Rule
 from dprepro.methods.lazybb.learners import boost, make_learner
 from dprepro.methods.lazybb.queries import LabelQuery, RuleQuery, SmoothQuery, SplitQuery
+from dprepro.methods.lazybb.sensitivity import TOTAL
 from dprepro.methods.lazybb.weights import Weighing
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.query import BudgetError, NoisyAnswer, Query, SensitivityError
 from dprepro.privacy.sampling import ExactSampler
-from dprepro.privacy.smooth_sensitivity import TOTAL
 from tests.methods.lazybb.lab import budget, curator, rows_of
 
 RNG = np.random.default_rng(0)

@@ -8,8 +8,8 @@ import numpy as np
 
 from dprepro.methods.lazybb.hypotheses import LeafWeights, Tree, gini, split_gains
 from dprepro.methods.lazybb.queries import Literals
+from dprepro.methods.lazybb.sensitivity import GAIN_ROUNDING, TOTAL
 from dprepro.methods.lazybb.weights import Weighing
-from dprepro.privacy.smooth_sensitivity import GAIN_ROUNDING, TOTAL
 from tests.methods.lazybb.lab import exact
 
 RNG = np.random.default_rng(0)

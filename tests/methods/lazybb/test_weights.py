@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from scipy import optimize
 
+from dprepro.methods.lazybb import sensitivity
 from dprepro.methods.lazybb import weights as projection
 from dprepro.methods.lazybb import weights as weighing
+from dprepro.methods.lazybb.sensitivity import TOTAL, largest_weight, smooth_distance
 from dprepro.methods.lazybb.weights import Weighing, _measure_of, smooth_weights
-from dprepro.privacy import smooth_sensitivity
-from dprepro.privacy.smooth_sensitivity import TOTAL, largest_weight, smooth_distance
 
 CASES = [
     (np.random.default_rng(s).normal(m, spread, n), density)
@@ -112,7 +112,7 @@ DENSITIES = (1.0, 0.75, 0.3, 0.1)
 def total(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Let all rows weigh so many units together: few, so that rounding is seen."""
     monkeypatch.setattr(projection, "TOTAL", request.param)
-    monkeypatch.setattr(smooth_sensitivity, "TOTAL", request.param)
+    monkeypatch.setattr(sensitivity, "TOTAL", request.param)
     return int(request.param)
 
 

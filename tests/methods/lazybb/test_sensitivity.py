@@ -13,8 +13,7 @@ import pytest
 
 from dprepro.methods.lazybb.hypotheses import errors, split_gains
 from dprepro.methods.lazybb.queries import Literals
-from dprepro.methods.lazybb.weights import Weighing
-from dprepro.privacy.smooth_sensitivity import (
+from dprepro.methods.lazybb.sensitivity import (
     LEAF_WEIGHTS,
     ONE_RULE_ERROR,
     PUBLISHED_ONE_RULE_ERROR,
@@ -28,6 +27,7 @@ from dprepro.privacy.smooth_sensitivity import (
     smooth_distance,
     unit_of,
 )
+from dprepro.methods.lazybb.weights import Weighing
 
 Pair = tuple[Literals, np.ndarray, np.ndarray, float]
 """Columns of all records, signed whole weights of both datasets, zeta in the same units."""

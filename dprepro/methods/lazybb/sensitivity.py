@@ -1,10 +1,10 @@
-"""Robust sensitivities of what LazyBB releases, under replace-one with n and kappa public.
+"""Robust sensitivities of what LazyBB answers, under replace-one with n and kappa public.
 
 Compare two neighbouring datasets over the n + 1 records of both, not over positions: a record keeps
 its weight's name when another is exchanged. zeta is half the L1 distance that boosting promises
 between the two weightings: the total variation distance, as far as both add up to 1.
 
-- Weights are whole numbers of units 1 / T, T = `TOTAL`. `lazybb.projection` proves three things of
+- Weights are whole numbers of units 1 / T, T = `TOTAL`. `lazybb.weights` proves three things of
   them. One dataset gives all common records at least what they weigh in the other. No weight
   exceeds C = floor(T / (kappa n)). All weights add up to at most T and to more than T - n.
 - Distance. The same hypotheses give common records the same margins, and so the same measure before
@@ -43,8 +43,6 @@ robust ones: zeta is in them, and nothing divides by it again.
 from __future__ import annotations
 
 import math
-
-from dprepro.privacy.mechanisms import ExponentialMechanism, LaplaceMechanism, NoiseSource
 
 TOTAL_BITS = 60
 TOTAL = 2**TOTAL_BITS
@@ -114,55 +112,3 @@ def gain_sensitivity(zeta: float, unit: float) -> float:
 def leaf_sensitivity(zeta: float, unit: float, leaves: int) -> float:
     """Return the L1 sensitivity of the weights of both labels in so many leaves."""
     return LEAF_WEIGHTS * zeta + 2 * leaves * unit
-
-
-def weighted_choices(
-    source: NoiseSource,
-    shape: tuple[int, ...],
-    *,
-    releases: str,
-    eta: float,
-    robust_sensitivity: float,
-) -> ExponentialMechanism:
-    """Return choices of a given shape by the Weighted Exponential Mechanism, P ~ exp(eta utility).
-
-    Each is (2 eta Delta, 0, zeta)-DP, Delta the robust sensitivity at zeta (Theorem 3). A constant
-    added to all utilities changes no probability, so Delta may be half the largest difference
-    between the moves of two candidates. One ledger entry covers all choices. A choice is drawn
-    exactly, from utilities in whole numbers; see `NoiseSource.choose`.
-    """
-    return ExponentialMechanism(
-        source,
-        shape,
-        releases=releases,
-        epsilon=2 * eta * robust_sensitivity,
-        sensitivity=robust_sensitivity,
-        uses=math.prod(shape),
-    )
-
-
-def weighted_noisy_max(
-    source: NoiseSource,
-    shape: tuple[int, int, int],
-    *,
-    releases: str,
-    eta: float,
-    robust_sensitivity: float,
-) -> LaplaceMechanism:
-    """Return Weighted Return Noisy Max with noise Laplace(1 / eta), uses by groups by values.
-
-    Of what it answers, the index of each group's largest value is released.
-    `robust_sensitivity` is the L1 norm of what all values of a use can move by together: the
-    noisy values might as well be released, and a use is (eta * robust_sensitivity, 0, zeta)-DP.
-    For one group of two values that move by Delta each that is Theorem 4's 2 eta Delta. Groups of
-    disjoint rows do not compose in parallel (section 9 says so): normalising moves the weights of
-    all of them.
-    """
-    return LaplaceMechanism(
-        source,
-        shape,
-        releases=releases,
-        epsilon=eta * robust_sensitivity,
-        sensitivity=robust_sensitivity,
-        uses=shape[0],
-    )

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dprepro.methods.lazybb.curator import weighted_choices, weighted_noisy_max
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.query import BudgetError, Query
 from dprepro.privacy.sensitivity import REPLACE_ONE
-from dprepro.privacy.smooth_sensitivity import weighted_choices, weighted_noisy_max
 
 DRAWS = 40_000
 QUALITY = np.array([-0.3, -0.1, -0.5, -0.1, -0.9])
