@@ -98,6 +98,7 @@ def find_one_run_case(
 
 def _check_name(name: str, known: Iterable[str]) -> None:
     allowed = list(dict.fromkeys(known))
+    registry.refuse_shared(name, allowed)
     if name not in allowed:
         raise DpreproError(
             f"no private method or mechanism is called {name!r}{nearest(name, allowed) or '.'} "

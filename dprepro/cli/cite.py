@@ -44,7 +44,7 @@ def cite(
 def _entries_of(name: str) -> list[str]:
     """Return the entries of all that has this name: a method and a dataset can share one."""
     from dprepro.data.card import card_names, load_card
-    from dprepro.methods.registry import all_methods
+    from dprepro.methods.registry import all_methods, refuse_shared
     from dprepro.papers.document import load_documents
 
     if name == "dprepro":
@@ -58,6 +58,7 @@ def _entries_of(name: str) -> list[str]:
     if name in documents:
         found += _of_keys(documents[name].cite)
     if not found:
+        refuse_shared(name, methods)
         known = [*card_names(), *methods, *documents]
         raise DpreproError(
             f"no dataset, method or document is called {name!r}{nearest(name, known, 3) or '.'} "

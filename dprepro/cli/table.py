@@ -119,7 +119,8 @@ def table(
 
     Without arguments the command lists what can be shown. Many methods stand below each other, in
     a block for each dataset; few stand beside each other. A star marks the best at each epsilon.
-    Results are those that each config asked for at its last run.
+    Results are those that each config asked for at its last run. Of a run with --method or
+    --epsilon, only what was run is shown.
 
     In LaTeX, tables need the package booktabs alone, and fit a paper of two columns. For such a
     paper: --dataset adult,telco --methods dp-ebm-plus,dp-ebm-gdp,dpboost --digits 2 --drop-empty

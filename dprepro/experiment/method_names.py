@@ -65,9 +65,12 @@ def names_in_config(given: Iterable[str], known: Iterable[str]) -> list[str]:
 
     Raises DpreproError if the config has no such method; the message says which it has.
     """
+    from dprepro.methods import registry
+
     names = list(dict.fromkeys(known))
     meant = [name_meant(name, names) for name in given]
     for name in meant:
+        registry.refuse_shared(name, names)
         if name not in names:
             raise DpreproError(
                 f"no method {name!r} in the config{nearest_meant(name, names) or '.'} "

@@ -165,7 +165,10 @@ def named_results(results: Results, name: str) -> list[ResultCell]:
 
 def refuse_unknown(name: str, names: Iterable[str]) -> NoReturn:
     """Raise DpreproError: `name` is none of the labels and methods that there are results of."""
+    from dprepro.methods.registry import refuse_shared
+
     known = sorted(set(names))
+    refuse_shared(name, known)
     near = nearest_meant(name, known) or "."
     raise DpreproError(
         f"no finished results of {name!r}{near} Allowed are labels and methods of the journals "

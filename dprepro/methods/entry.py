@@ -133,6 +133,9 @@ class Method:
         `REPEATS`, or a larger one where linear algebra decides.
     cite
         Keys of `dprepro.cli.cite`: what `dprepro cite` prints for it.
+    gist
+        What sets it apart from methods whose names begin as its own does, in about five words;
+        default its title. For a user who names what they share; see `registry.which`.
     file
         The user's file that it is from, set when that is loaded; None for the methods here.
     code
@@ -158,6 +161,7 @@ class Method:
     divides: Division = Division.GROUP
     repeats_within: float = REPEATS
     cite: tuple[str, ...] = ()
+    gist: str = ""
     file: Path | None = field(default=None, repr=False, compare=False)
     code: str = field(default="", repr=False, compare=False)
 

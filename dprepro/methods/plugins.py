@@ -217,4 +217,5 @@ _FIELDS: dict[str, _Check] = {
     "divides": _one_of(Division),
     "repeats_within": (_is_difference, "a number from 0 on"),
     "cite": (_are_texts, _TEXTS),
+    "gist": (lambda value: isinstance(value, str), "a text"),
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import chain
@@ -28,9 +28,11 @@ def get(name: str) -> Method:
     Raises
     ------
     DpreproError
-        If there is no such method; the message lists the names and the nearest match.
+        If there is no such method; the message lists the names and the nearest match, or those
+        of which `name` is the beginning.
     """
     methods = all_methods()
+    refuse_shared(name, methods)
     if name not in methods:
         raise DpreproError(
             f"unknown method {name!r}{nearest(name, methods, 3) or '.'} "
@@ -38,6 +40,27 @@ def get(name: str) -> Method:
             f"Methods of your own are found in the folder that {PLUGIN_VARIABLE} names."
         )
     return methods[name]
+
+
+def refuse_shared(given: str, known: Iterable[str]) -> None:
+    """Ask which method is meant where a user gives what several names begin with, as ``dp-ebm``.
+
+    Raises
+    ------
+    DpreproError
+        If `given` is none of the `known` names, and two or more of them that are methods begin
+        with it and a hyphen. The message has a line for each of these, with its gist.
+    """
+    names, start = {*known}, f"{given.strip().casefold()}-"
+    if given in names:
+        return
+    found = [m for name, m in all_methods().items() if name in names and name.startswith(start)]
+    if len(found) > 1:
+        width = max(len(method.name) for method in found)
+        lines = [f"  {method.name:<{width}}  {method.gist or method.title}" for method in found]
+        raise DpreproError(
+            "\n".join([f"{given!r} is the beginning of several methods; name one:", *lines])
+        )
 
 
 @cache

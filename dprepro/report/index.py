@@ -61,7 +61,7 @@ def build_index(results: Results, documents: Sequence[Document]) -> Index:
     """
     measured = [
         cell
-        for cell in (*results.cells, *results.planned)
+        for cell in (*results.cells, *results.begun)
         if cell.values or cell.failed or not cell.skipped
     ]
     # Where nothing is known of any config that holds a cell, nobody knows what it answers to.

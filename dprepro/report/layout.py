@@ -26,6 +26,7 @@ from dprepro.results.cell import is_shipped, shipped
 from dprepro.results.folder import ResultCell, Results
 from dprepro.results.margins import METRICS, Margin, Metric, find_metric, how_to_record
 from dprepro.runtime.errors import DpreproError, nearest
+from dprepro.runtime.terminal import counted
 
 # Where neither a document nor the metric sets the digits: so many significant ones.
 _SIGNIFICANT = 4
@@ -391,6 +392,9 @@ def build_tables(
     known stand in the first of `documents` that prints their dataset. What answers to nothing
     printed gets tables of its own, each method under its own name.
 
+    Of a config that was run in part, methods and epsilons of which nothing has run are left out,
+    and a note counts them.
+
     Raises DpreproError if a dataset or the metric is not among the results, or nothing is left to
     show.
 
@@ -408,7 +412,7 @@ def build_tables(
         Headings of methods that no layout names, by name; default the names themselves.
     """
     chosen_data = results.of_datasets(datasets) if datasets else results
-    cells = [*chosen_data.cells, *chosen_data.planned]
+    cells = [*chosen_data.cells, *chosen_data.begun]
     names = titles or {}
     widths = margins or {name: entry.margin for name, entry in METRICS.items()}
     builder = _Builder(results, cells, names, widths if compare else None)
@@ -417,7 +421,7 @@ def build_tables(
     if not is_limited:
         found += unprinted_tables(builder.rest, metric, names)
     if found:
-        return found
+        return [_with_left_out(table, chosen_data) for table in found]
     if not is_limited or not any(cell.values for cell in cells):
         raise DpreproError(_nothing_to_show(cells, metric))
     wanted = [document.paper for document in documents]
@@ -494,6 +498,21 @@ class _Builder:
         return ResultTable(
             layout.title, view.metric, tuple(columns), groups, document.paper, name, remarks, layout
         )
+
+
+def _with_left_out(table: ResultTable, results: Results) -> ResultTable:
+    """Say how many cells of the table's configs are left out, as no run has come to them."""
+    shown = [entry.result for _, entry in table.entries if entry.result]
+    journals = dict.fromkeys(name for cell in shown for name in cell.journals)
+    begun = {id(cell) for cell in results.begun}
+    rest = [cell.journals[0] for cell in results.planned if id(cell) not in begun]
+    notes = tuple(
+        f"Left out: {counted(rest.count(name), 'cell')} of which nothing has run yet. "
+        f"`dprepro run {name}` runs all."
+        for name in journals
+        if name in rest and not is_shipped(name)
+    )
+    return replace(table, remarks=(*table.remarks, *notes))
 
 
 def _chosen(document: Document, cells: Sequence[PublishedCell]) -> tuple[str, ...]:

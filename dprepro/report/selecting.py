@@ -30,9 +30,11 @@ def methods_meant(given: Sequence[str], known: Collection[str]) -> list[str]:
     Raises DpreproError if one is not known; the message says which there are.
     """
     from dprepro.experiment.method_names import name_meant, nearest_meant
+    from dprepro.methods.registry import refuse_shared
 
     meant = [name_meant(name, known) for name in split_names(given, known)]
     for name in meant:
+        refuse_shared(name, known)
         if name not in known:
             raise DpreproError(
                 f"no method {name!r} here{nearest_meant(name, known) or '.'} "

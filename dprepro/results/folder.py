@@ -56,6 +56,25 @@ class Results:
         return any(cell.task.is_private for cell in self.cells)
 
     @property
+    def begun(self) -> tuple[ResultCell, ...]:
+        """Those of `planned` whose label and epsilon both have records in their journal.
+
+        The others were not asked for so far, as by `dprepro run CONFIG --method NAME`, or their
+        run has not come to them.
+        """
+        run = {
+            (name, part)
+            for cell in self.cells
+            for name in cell.journals
+            for part in (cell.task.label, cell.task.epsilon)
+        }
+        return tuple(
+            cell
+            for cell in self.planned
+            if {(cell.journals[0], cell.task.label), (cell.journals[0], cell.task.epsilon)} <= run
+        )
+
+    @property
     def journals(self) -> tuple[str, ...]:
         """The names of all journals that were read, those without a record included."""
         named = (name for cell in self.cells for name in cell.journals)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from dprepro.audit.subjects import find_case
+from dprepro.cli.cite import cite
 from dprepro.experiment.method_names import (
     any_name_meant,
     name_meant,
     names_in_config,
     nearest_meant,
 )
+from dprepro.judge.comparing import refuse_unknown
+from dprepro.methods import registry
 from dprepro.runtime.errors import DpreproError
 
 KNOWN = ["dpboost", "dpboost-2021", "dp-ebm-plus", "EBM", "ebm"]
@@ -36,6 +40,24 @@ def test_names_near_what_tables_show_are_suggested():
     assert nearest_meant("dpboost-2012", KNOWN) == "; did you mean 'dpboost-2021'?"
     assert nearest_meant("dpboos", KNOWN) == "; did you mean 'dpboost'?"
     assert nearest_meant("?", KNOWN) == ""
+
+
+@pytest.mark.parametrize(
+    "name_one",
+    [
+        registry.get,
+        find_case,
+        lambda name: cite([name]),
+        lambda name: names_in_config([name], registry.all_methods()),
+        lambda name: refuse_unknown(name, [*registry.all_methods(), "dp-ebm-gdp rounds=5"]),
+    ],
+)
+def test_the_beginning_of_several_names_asks_which_one(name_one):
+    with pytest.raises(DpreproError, match="'dp-ebm' is the beginning of several") as raised:
+        name_one("dp-ebm")
+    lines = str(raised.value).splitlines()[1:]
+    assert {line.split()[0] for line in lines} >= {"dp-ebm-gdp", "dp-ebm-sound"}
+    assert all(3 <= len(line.split()[1:]) <= 7 and len(line) < 80 for line in lines)
 
 
 def test_a_config_names_what_it_has():

@@ -159,6 +159,7 @@ WRONG = {
     "divides": ("None", "`divides` is None. Allowed: Division.GAUSSIAN"),
     "repeats_within": ("float('nan')", "`repeats_within` is nan"),
     "cite": ("'smith2020'", "`cite` is 'smith2020'"),
+    "gist": ("None", "`gist` is"),
 }
 ALSO_WRONG = [
     ("tasks", "{'binry'}", "is a set of 'binry'"),

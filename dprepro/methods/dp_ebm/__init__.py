@@ -33,7 +33,7 @@ _DEFAULTS = {
 
 def _private(
     name: str, title: str, reference: str, *assumes: str, version: int = 2, encoding: str = "frame",
-    **settings: Any,
+    gist: str, **settings: Any,
 ) -> Method:  # fmt: skip
     of_rows = encoding == "frame"
     return private(
@@ -45,6 +45,7 @@ def _private(
         adjacency=ADJACENCY,
         assumes=("public: bounds, categories, target range or labels, number of rows", *assumes),
         cite=("nori2021",),
+        gist=gist,
         reference=reference,
         build=Made(*_ESTIMATORS, **settings) if of_rows else _build_on_indicators(settings),
         divides=Division.GAUSSIAN,
@@ -77,6 +78,7 @@ METHODS = [
         f"{_PAPER}, Algorithm 2, Theorems 5 and 7",
         _GAP,
         composition="gdp",
+        gist="the formula, composed as Gaussian DP",
     ),
     _private(
         "dp-ebm-classic",
@@ -84,6 +86,7 @@ METHODS = [
         f"{_PAPER}, Theorem 2",
         _GAP,
         composition="classic",
+        gist="the formula, by strong composition",
     ),
     _private(
         "dp-ebm-classic-2021",
@@ -94,6 +97,7 @@ METHODS = [
         version=3,
         composition="classic-boosting",
         empty_first_bin=True,
+        gist="authors' 2021 code, strong composition",
     ),
     _private(
         "dp-ebm-gdp-2021",
@@ -102,6 +106,7 @@ METHODS = [
         _GAP,
         composition="gdp",
         empty_first_bin=True,
+        gist="authors' 2021 code, Gaussian DP",
     ),
     _private(
         "dp-ebm-joint",
@@ -109,6 +114,7 @@ METHODS = [
         f"{_PAPER}, Algorithm 2, with one exact conversion for both phases",
         _GAP,
         composition="joint",
+        gist="one exact budget, published sensitivities",
     ),
     _private(
         "dp-ebm-sound",
@@ -116,6 +122,7 @@ METHODS = [
         f"{_PAPER}, Algorithm 2, with one exact conversion and sensitivities that are proved",
         composition="joint",
         sensitivity="sound",
+        gist="one exact budget, proved sensitivities",
     ),
     _private(
         "dp-ebm-gdp-indicators",
@@ -124,6 +131,7 @@ METHODS = [
         _GAP,
         encoding="indicators",
         composition="gdp",
+        gist="Gaussian DP, on one-hot categories",
     ),
     _private(
         "dp-ebm-classic-indicators",
@@ -132,6 +140,7 @@ METHODS = [
         _GAP,
         encoding="indicators",
         composition="classic",
+        gist="strong composition, one-hot categories",
     ),
     not_private(
         name="ebm",

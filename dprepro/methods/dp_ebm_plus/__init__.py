@@ -20,6 +20,7 @@ METHODS = [
             "public: bounds, categories, target range or labels; an observed domain is refused",
         ),
         cite=("dprepro",),
+        gist="ours: averaged, smoothed noisy sums",
         reference="ours, from no paper: functions from averaged, smoothed, noisy sums of residuals",
         build=Made(
             "dprepro.methods.dp_ebm_plus.estimator:DPEBMPlusClassifier",

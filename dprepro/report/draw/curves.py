@@ -134,11 +134,13 @@ def build_panels(tables: Iterable[ResultTable], methods: Sequence[str] = ()) -> 
     Raises DpreproError if a label is not among the columns of the tables.
     """
     from dprepro.experiment.method_names import name_meant, nearest_meant
+    from dprepro.methods.registry import refuse_shared
 
     tables = list(tables)
     known = list(dict.fromkeys(column.method for table in tables for column in table.columns))
     methods = [name_meant(name, known) for name in methods]
     for name in methods:
+        refuse_shared(name, known)
         if name not in known:
             raise DpreproError(
                 f"no curve of method {name!r}{nearest_meant(name, known) or '.'} "
