@@ -46,17 +46,19 @@ def report(
     from dprepro.judge.check import check_documents
     from dprepro.judge.deviations import load_claim_deviations, load_deviations
     from dprepro.papers.document import select_documents
+    from dprepro.report.draw.files import Workers
     from dprepro.report.layout import build_tables
     from dprepro.report.page.content import Sources, build_page, render_page
-    from dprepro.report.page.figures import figure_groups, overview
+    from dprepro.report.page.figures import begin_shapes, figure_groups, overview
     from dprepro.results.audits import read_audits
     from dprepro.results.margins import margins
     from dprepro.results.runs import runs_of
 
     check_page(output)
     widths, documents = margins(margin), select_documents(paper)
-    with Patience() as patience:
+    with Patience() as patience, Workers() as workers:
         patience.step("reading the journals")
+        shapes = begin_shapes(results, workers)
         found = read(results, config, shipped)
         patience.step("comparing the results with printed numbers")
         tables = build_tables(
@@ -84,7 +86,7 @@ def report(
         patience.step("reading the ledgers and machines of the runs")
         runs, audits = runs_of(found), read_audits(results)
         patience.step("drawing figures")
-        figures = figure_groups(tables, results, judged)
+        figures = figure_groups(tables, judged, shapes, workers)
         patience.step("writing the page")
         sources = Sources(documents, tables, judged, runs, audits, figures, overview(judged))
         page = build_page(sources)

@@ -1,5 +1,6 @@
 """A command that takes long says what it does; a quick one says nothing."""
 
+import gc
 import io
 import sys
 import time
@@ -7,6 +8,7 @@ import time
 import pytest
 from typer.testing import CliRunner
 
+from dprepro import cli
 from dprepro.cli import app, check, forensics, table
 from dprepro.cli.streams import Patience, Waiting
 from tests.report.journals import records, write
@@ -76,3 +78,19 @@ def test_the_commands_that_read_all_journals_say_that_they_do(monkeypatch, tmp_p
     outcome = CliRunner().invoke(app, [name, "--results", str(tmp_path)])
     assert not outcome.exception or isinstance(outcome.exception, SystemExit)
     assert said[0] == "reading the journals"
+
+
+@pytest.mark.parametrize(
+    ("command", "is_seldom"), [("table", True), ("report", True), ("fit", False)]
+)
+def test_only_what_reads_journals_looks_for_garbage_less_often(monkeypatch, command, is_seldom):
+    kept = gc.get_threshold()
+    monkeypatch.setattr(sys, "argv", ["dprepro", command])
+    monkeypatch.setattr(cli, "app", lambda: None)
+    try:
+        gc.set_threshold(700, 10, 10)
+        with pytest.raises(SystemExit):
+            cli.main()
+        assert (gc.get_threshold()[0] > 700) is is_seldom
+    finally:
+        gc.set_threshold(*kept)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -63,32 +64,75 @@ width="{0:g}pt" height="{1:g}pt" viewBox="0 0 {0:g} {1:g}">
 _PART = '<svg x="{0:g}" y="{1:g}" width="{2:g}" height="{3:g}" viewBox="0 0 {2:g} {3:g}">'
 
 
-def in_processes(jobs: Sequence[Callable[[], T]]) -> list[T]:
-    """Return what the jobs return, in their order; few jobs, or one processor, need no process.
+class Workers:
+    """Within a ``with`` block, processes that do jobs beside this one; with one processor, none.
 
-    Jobs and what they return are pickled. This process begins with the first job, the others with
-    the last: let it be the longest. A bar on the terminal says how many are done and how long the
-    rest will take. An error of a job is raised here.
-
-    Raises DpreproError if a process ends before its job does, such as for want of memory.
+    They start with the first job, and ignore the working directory. Jobs and what they return are
+    pickled. An error of a job is raised where its result is asked for, and so is DpreproError if a
+    process ended before its job did, such as for want of memory.
     """
-    workers = min(cpu_count(), _MOST_PROCESSES) - 1
-    if workers == 0 or len(jobs) < _FEWEST:
-        return [job() for job in _shown(jobs)]
-    keep_working_directory_out()
-    pool = ProcessPoolExecutor(max_workers=workers, env=dict.fromkeys(THREAD_VARIABLES, "1"))
+
+    def __init__(self) -> None:
+        self._number = min(cpu_count(), _MOST_PROCESSES) - 1
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(kill_workers=True)
+
+    def begin(self, job: Callable[[], T]) -> Callable[[], T]:
+        """Begin a job now, and return what waits for its result."""
+        if self._number == 0:
+            return job
+        with _blaming_memory():
+            future = self._started().submit(job)
+
+        def result() -> T:
+            with _blaming_memory():
+                return future.result()
+
+        return result
+
+    def share(self, jobs: Sequence[Callable[[], T]]) -> list[T]:
+        """Return what jobs return, in their order; few jobs are done here.
+
+        This process begins with the first job, the others with the last: let it be the longest. A
+        bar on the terminal says how many are done and how long the rest will take.
+        """
+        if self._number == 0 or len(jobs) < _FEWEST:
+            return [job() for job in _shown(jobs)]
+        with _blaming_memory():
+            given = [(self._started().submit(job), job) for job in reversed(jobs)]
+            return [
+                job() if future.cancel() else future.result() for future, job in _shown(given[::-1])
+            ]
+
+    def _started(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            keep_working_directory_out()
+            one_thread = dict.fromkeys(THREAD_VARIABLES, "1")
+            self._pool = ProcessPoolExecutor(max_workers=self._number, env=one_thread)
+        return self._pool
+
+
+def in_processes(jobs: Sequence[Callable[[], T]]) -> list[T]:
+    """Return what the jobs return, in their order; see `Workers.share`."""
+    with Workers() as workers:
+        return workers.share(jobs)
+
+
+@contextmanager
+def _blaming_memory() -> Iterator[None]:
     try:
-        given = [(pool.submit(job), job) for job in reversed(jobs)]
-        return [
-            job() if future.cancel() else future.result() for future, job in _shown(given[::-1])
-        ]
+        yield
     except (BrokenProcessPool, OSError) as error:
         raise DpreproError(
             "a process that draws figures did not start or ended early, maybe for want of memory; "
             "with LOKY_MAX_CPU_COUNT=1 in the environment a single process draws them all"
         ) from error
-    finally:
-        pool.shutdown(kill_workers=True)
 
 
 def _shown(items: Sequence[T]) -> Iterator[T]:

@@ -21,7 +21,7 @@ from dprepro.judge.verdicts import CellVerdict, Verdict
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.report.draw import shapes
 from dprepro.report.draw.curves import Panel, build_panels, draw_curves, looks_of
-from dprepro.report.draw.files import draw_inline, in_processes, inline
+from dprepro.report.draw.files import Workers, draw_inline, inline
 from dprepro.report.draw.shapes import (
     ModelShapes,
     column_of,
@@ -208,19 +208,28 @@ _Planned: TypeAlias = tuple[FigureGroup, list[Drawing]]
 
 
 def figure_groups(
-    tables: Sequence[ResultTable], folder: Path, report: CheckReport
+    tables: Sequence[ResultTable],
+    report: CheckReport,
+    shapes: Callable[[], FigureGroup],
+    workers: Workers,
 ) -> list[FigureGroup]:
     """Return the figures of a page by kind; a kind without any is left out.
 
-    `tables` are built with ``compare=True``. Saved models lie in `MODELS` below the `folder`.
+    `tables` are built with ``compare=True``. `shapes` returns what `shape_figures` does.
     """
-    planned = [curve_figures(tables), shape_figures(folder)]
-    pictures = iter(in_processes([draw for _, drawings in planned for draw in drawings]))
-    groups = [quantile_figures(report)]
-    for group, _ in planned:
-        figures = tuple(replace(figure, svg=next(pictures)) for figure in group.figures)
-        groups.append(replace(group, figures=figures))
+    curves, drawings = curve_figures(tables)
+    pictures = workers.share(drawings)
+    drawn = tuple(
+        replace(figure, svg=svg) for figure, svg in zip(curves.figures, pictures, strict=True)
+    )
+    groups = [quantile_figures(report), replace(curves, figures=drawn), shapes()]
     return [group for group in groups if group.figures]
+
+
+def begin_shapes(folder: Path, workers: Workers) -> Callable[[], FigureGroup]:
+    """Begin to draw saved models, which need no journal, and return what waits for the figures."""
+    job = partial(shape_figures, folder)
+    return workers.begin(job) if any((folder / MODELS).glob("*.json")) else job
 
 
 def overview(report: CheckReport) -> PageFigure | None:
@@ -264,8 +273,8 @@ def curve_figures(tables: Sequence[ResultTable]) -> _Planned:
     return FigureGroup("Metric against ε", text, figures), [draw for _, draw in planned]
 
 
-def shape_figures(folder: Path) -> _Planned:
-    """Return, to be drawn, the models saved below a results' folder.
+def shape_figures(folder: Path) -> FigureGroup:
+    """Draw the models saved in `MODELS` below a results' folder.
 
     These are their numeric features, or all where none is. Of many features and models of a
     dataset, the most important and the most private are drawn.
@@ -276,18 +285,16 @@ def shape_figures(folder: Path) -> _Planned:
         "have one scale."
     )
     paths = sorted((folder / MODELS).glob("*.json"))
-    planned: list[tuple[PageFigure, Drawing]] = []
+    figures: list[PageFigure] = []
     notes: list[str] = []
     for number, (dataset, columns) in enumerate(_saved(paths).items()):
         shown = columns[-_MOST_MODELS:]
         numeric = any(s.edges is not None for column in shown for s in column.shapes)
         there = select_features(shown, numeric=numeric)
         features = most_important(shown, there, _MOST_FEATURES)
-        planned += _shapes(number, dataset, shown, features)
+        figures += _shapes(number, dataset, shown, features)
         notes += _left_out(dataset, columns, features, there)
-    figures = tuple(figure for figure, _ in planned)
-    group = FigureGroup("Shape functions", text, figures, tuple(notes))
-    return group, [draw for _, draw in planned]
+    return FigureGroup("Shape functions", text, tuple(figures), tuple(notes))
 
 
 def _curves(tables: Sequence[ResultTable]) -> Iterator[tuple[PageFigure, Drawing]]:
@@ -307,14 +314,13 @@ def _curves(tables: Sequence[ResultTable]) -> Iterator[tuple[PageFigure, Drawing
 
 def _shapes(
     number: int, dataset: str, columns: Sequence[ModelShapes], features: Sequence[str]
-) -> Iterator[tuple[PageFigure, Drawing]]:
+) -> Iterator[PageFigure]:
     for position, feature in enumerate(features):
         named = (f"{c.title} ({c.warning})" if c.warning else c.title for c in columns)
         titles = ", ".join(named)
         caption = f"{shortened(feature, _LONGEST_NAME)} on {dataset}: {titles}"
-        draw = partial(shapes.draw_column, columns, feature)
-        svg = partial(draw_inline, draw, f"s{number}-{position}-", caption)
-        yield PageFigure(caption, Markup(), None, dataset), svg
+        svg = inline(shapes.draw_column(columns, feature), f"s{number}-{position}-", caption)
+        yield PageFigure(caption, svg, None, dataset)
 
 
 def _left_out(

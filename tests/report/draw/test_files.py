@@ -24,6 +24,7 @@ from dprepro.report.draw import files
 from dprepro.report.draw.curves import draw_curves, looks_of, write_figures
 from dprepro.report.draw.files import (
     DPI,
+    Workers,
     contents,
     draw_inline,
     in_processes,
@@ -121,6 +122,28 @@ def test_a_process_that_ends_early_is_one_error_that_says_what_to_do(monkeypatch
     monkeypatch.setattr(files, "cpu_count", lambda: 2)
     with pytest.raises(DpreproError, match=r"ended early.*LOKY_MAX_CPU_COUNT=1"):
         in_processes([partial(_end_elsewhere, os.getpid())] * 60)
+
+
+@pytest.mark.parametrize("processors", [1, 2])
+def test_a_job_that_is_begun_early_is_done_elsewhere_where_there_is_another_processor(
+    monkeypatch, processors
+):
+    monkeypatch.setattr(files, "cpu_count", lambda: processors)
+    with Workers() as workers:
+        begun = workers.begin(_where)
+        failing = workers.begin(partial(_fail, "a model"))
+        assert (begun() == os.getpid()) is (processors == 1)
+        with pytest.raises(DpreproError, match="a model"):
+            failing()
+        assert workers.share([partial(divmod, 7, 3)] * 12) == [(2, 1)] * 12
+
+
+def test_a_process_that_ends_before_its_early_job_is_one_error(monkeypatch):
+    monkeypatch.setattr(files, "cpu_count", lambda: 2)
+    with Workers() as workers:
+        begun = workers.begin(partial(_end_elsewhere, os.getpid()))
+        with pytest.raises(DpreproError, match=r"ended early.*LOKY_MAX_CPU_COUNT=1"):
+            begun()
 
 
 def test_an_error_of_a_job_is_raised_as_it_is(monkeypatch):

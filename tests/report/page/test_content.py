@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -14,12 +15,13 @@ from dprepro.judge.omnibus import Omnibus
 from dprepro.judge.verdicts import Verdict
 from dprepro.papers.cells import load_published
 from dprepro.papers.document import Protocol, load_documents
+from dprepro.report.draw.files import Workers
 from dprepro.report.layout import build_tables
 from dprepro.report.page.cells import UNPRINTED
 from dprepro.report.page.cells import _note as note_of
 from dprepro.report.page.content import Sources, build_page, protocol_in_words, render_page
 from dprepro.report.page.evidence import reasons_of
-from dprepro.report.page.figures import figure_groups
+from dprepro.report.page.figures import figure_groups, shape_figures
 from dprepro.report.page.origins import time_in_words
 from dprepro.results.audits import read_audits
 from dprepro.results.cell import ResultCell
@@ -56,7 +58,7 @@ def sources(folder):
         report,
         runs_of(read_results(folder)),
         read_audits(folder),
-        figure_groups(tables, folder, report),
+        figure_groups(tables, report, partial(shape_figures, folder), Workers()),
     )
 
 

@@ -15,8 +15,9 @@ from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.judge.check import check_documents
 from dprepro.methods.dp_ebm.ebm import EBMClassifier
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier
+from dprepro.report.draw.files import Workers
 from dprepro.report.page import figures
-from dprepro.report.page.figures import MODELS, draw_overview, figure_groups
+from dprepro.report.page.figures import MODELS, begin_shapes, draw_overview, figure_groups
 from dprepro.results.folder import Results
 from dprepro.results.margins import margins
 from dprepro.runtime.errors import DpreproError
@@ -37,7 +38,9 @@ def save(folder, name, features, origin, epsilon=1.0):
 
 
 def groups(folder):
-    return figure_groups([], folder, check_documents([], Results(()), [], margins()))
+    with Workers() as workers:
+        report = check_documents([], Results(()), [], margins())
+        return figure_groups([], report, begin_shapes(folder, workers), workers)
 
 
 def test_numeric_functions_of_saved_models_stand_below_each_other_by_dataset(tmp_path):
@@ -123,8 +126,9 @@ def test_a_file_that_is_no_model_is_named(tmp_path):
 def test_without_models_nothing_that_trains_is_loaded(tmp_path):
     code = (
         "import sys; from pathlib import Path; from dprepro.report.page.figures import *;"
-        "from dprepro.judge.check import CheckReport;"
-        f"print(figure_groups([], Path({str(tmp_path)!r}), CheckReport([], {{}})));"
+        "from dprepro.judge.check import CheckReport; workers = Workers();"
+        f"shapes = begin_shapes(Path({str(tmp_path)!r}), workers);"
+        "print(figure_groups([], CheckReport([], {}), shapes, workers));"
         "print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
