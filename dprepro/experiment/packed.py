@@ -127,6 +127,11 @@ class RecordTable:
         return len(self.task)
 
     @cached_property
+    def all_finished(self) -> bool:
+        """Whether the status of every record is "ok", as in nearly all journals."""
+        return bool((self.status == STATUSES.index("ok")).all())
+
+    @cached_property
     def complete(self) -> frozenset[str]:
         """The metrics that every record has."""
         return frozenset(name for name, v in self.metrics.items() if not np.isnan(v).any())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, model_validator
 
-from dprepro.papers.cells import files_of, load_published
+from dprepro.papers.cells import FOLDER, files_of, load_published
 from dprepro.papers.schema import Names, Selector, Strict
 from dprepro.runtime.yaml_files import read_model
 
@@ -91,6 +92,15 @@ class _File(Strict):
     held_out: list[HeldOut] = Field(default_factory=list)
 
 
+@cache  # `dprepro check` asks three times for what comes with dprepro
+def _shipped(path: Path) -> _File:
+    return read_model(path, _File)
+
+
+def _read(path: Path) -> _File:
+    return _shipped(path) if FOLDER in path.parents else read_model(path, _File)
+
+
 def load_hypotheses(path: Path | None = None) -> list[Question]:
     """Return the questions of all papers, or those of a user's file, in file order.
 
@@ -98,7 +108,7 @@ def load_hypotheses(path: Path | None = None) -> list[Question]:
     """
     found = []
     for file in files_of("hypotheses.yaml", path):
-        for number, entry in enumerate(read_model(file, _File).questions, start=1):
+        for number, entry in enumerate(_read(file).questions, start=1):
             columns = Columns(table=entry.table, datasets=entry.datasets)
             columns.require_printed(entry.paper, entry.method, f"{file}: question {number}")
             found.append(entry)
@@ -112,7 +122,7 @@ def load_held_out(path: Path | None = None) -> list[HeldOut]:
     """
     found = []
     for file in files_of("hypotheses.yaml", path):
-        for number, entry in enumerate(read_model(file, _File).held_out, start=1):
+        for number, entry in enumerate(_read(file).held_out, start=1):
             for columns in filter(None, (entry.chosen_on, entry.judged_on)):
                 columns.require_printed(entry.paper, entry.method, f"{file}: held_out {number}")
             found.append(entry)

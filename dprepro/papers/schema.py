@@ -57,9 +57,12 @@ class Selector(Strict):
         of the selector.
         """
         printed = list(cells)
-        for field in Selector.model_fields:
+        asked = [
+            (field, named) for field in Selector.model_fields if (named := getattr(self, field))
+        ]
+        for field, named in asked:
             known = list(dict.fromkeys(_value(cell, field) for cell in printed))
-            for value in getattr(self, field) or []:
+            for value in named:
                 if value not in known:
                     raise DpreproError(
                         f"{where}: {field}: no printed cell has {value!r}"
@@ -67,9 +70,10 @@ class Selector(Strict):
                         f"Allowed: {', '.join(map(str, known))}"
                     )
         selected = [cell for cell in printed if self.matches(cell)]
-        for field in Selector.model_fields:
-            for value in getattr(self, field) or []:
-                if value not in {_value(cell, field) for cell in selected}:
+        for field, named in asked:
+            together = {_value(cell, field) for cell in selected}
+            for value in named:
+                if value not in together:
                     raise DpreproError(
                         f"{where}: {field}: {value!r} is not printed together with the rest of "
                         "the entry; correct it, or make two entries"

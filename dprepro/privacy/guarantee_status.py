@@ -117,7 +117,8 @@ class AuthorsWord(str, Enum):
     @classmethod
     def worst(cls, words: Iterable[AuthorsWord | None]) -> AuthorsWord | None:
         """Return what weighs most; None where there is none."""
-        return max((word for word in words if word), key=list(cls).index, default=None)
+        found = [word for word in words if word]
+        return max(found, key=list(cls).index) if found else None
 
 
 def status_of(epsilon: float, ledger: Ledger | None) -> GuaranteeStatus:

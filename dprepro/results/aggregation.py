@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -270,7 +270,10 @@ def make_cell(parts: Sequence[Part]) -> ResultCell:
 def _cell(parts: Sequence[Part]) -> ResultCell:
     """Make a cell; of a task in two journals the record counts that says more (`_says`)."""
     counting = _counting(parts)
-    finished = [(table, rows[table.status[rows] == _OK]) for table, rows in counting]
+    finished = [
+        (table, rows if table.all_finished else rows[table.status[rows] == _OK])
+        for table, rows in counting
+    ]
     measured = _Measured(finished)
     values = ByMetric(measured.names, measured.values)
     task, with_ledgers = parts[0].task, list(_one_of_each_ledger(finished))
@@ -285,8 +288,8 @@ def _cell(parts: Sequence[Part]) -> ResultCell:
             for name, why in told.items()
             if name not in values
         },
-        failed=sum(int((table.status[rows] == _FAILED).sum()) for table, rows in counting),
-        skipped=sum(int((table.status[rows] == _SKIPPED).sum()) for table, rows in counting),
+        failed=_number_of(_FAILED, counting),
+        skipped=_number_of(_SKIPPED, counting),
         planned=max(part.planned for part in parts),
         papers=_papers(parts),
         tables=frozenset().union(*(part.journal.tables for part in parts)),
@@ -305,17 +308,25 @@ _Counting = Sequence[tuple[RecordTable, NDArray[np.intp]]]
 """Tables, and of each the rows that count."""
 
 
+def _number_of(status: int, counting: _Counting) -> int:
+    others = [(table, rows) for table, rows in counting if not table.all_finished]
+    return sum(int((table.status[rows] == status).sum()) for table, rows in others)
+
+
 class ByMetric(Mapping[str, tuple[_Told, ...]]):
     """What `make` returns for each metric, made when it is asked for: most metrics never are."""
 
     def __init__(self, names: Sequence[str], make: Callable[[str], tuple[_Told, ...]]) -> None:
-        self._names, self._make = names, cache(make)
+        self._names, self._make = names, make
+        self._made: dict[str, tuple[_Told, ...]] = {}
 
     def __getitem__(self, name: str) -> tuple[_Told, ...]:
         """Return what there is of a metric."""
         if name not in self._names:
             raise KeyError(name)
-        return self._make(name)
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
 
     def __contains__(self, name: object) -> bool:
         """Whether there is anything of a metric."""
@@ -344,11 +355,8 @@ class _Measured:
     def names(self) -> tuple[str, ...]:
         """The metrics that any record has."""
         known = dict.fromkeys(name for table, _ in self._finished for name in table.metrics)
-        return tuple(name for name in known if any(self._has(name)))
-
-    def _has(self, name: str) -> Iterator[bool]:
-        for table, rows in self._finished:
-            yield name in table.complete or bool((~np.isnan(_column(table, name, rows))).any())
+        there = {name for table, rows in self._finished for name in _measured(table, rows)}
+        return tuple(name for name in known if name in there)
 
     @cached_property
     def _order(self) -> NDArray[np.intp]:
@@ -370,6 +378,14 @@ class _Measured:
     def splits(self, name: str) -> tuple[int, ...]:
         """Return the splits that they are of."""
         return tuple(self._splits[self._order][~np.isnan(self._figures(name))].tolist())
+
+
+def _measured(table: RecordTable, rows: NDArray[np.intp]) -> Iterator[str]:
+    """Yield the metrics that any of these rows has."""
+    yield from table.complete
+    others = [name for name in table.metrics if name not in table.complete]
+    if others:
+        yield from (name for name in others if not np.isnan(table.metrics[name][rows]).all())
 
 
 def _counting(parts: Sequence[Part]) -> _Counting:
