@@ -12,11 +12,10 @@ import argparse
 import warnings
 
 import numpy as np
-from diffprivlib.models import LinearRegression
-from diffprivlib.utils import PrivacyLeakWarning
 
 from dprepro.data.dataset import load
 from dprepro.experiment.splits import split_rows
+from dprepro.methods.diffprivlib_adapter import PrivacyLeakWarning, linear_regression
 
 
 def main() -> None:
@@ -32,7 +31,9 @@ def main() -> None:
         errors = []
         for split in range(options.splits):
             train, test = split_rows(len(y), 0.2, 1, options.dataset, split)
-            model = LinearRegression(epsilon=epsilon, random_state=split).fit(X[train], y[train])
+            model = linear_regression.LinearRegression(epsilon=epsilon, random_state=split).fit(
+                X[train], y[train]
+            )
             residual = model.predict(X[test]) - y[test]
             errors.append(np.sqrt(np.mean(residual**2)))
         found = (np.min(errors), np.median(errors), np.max(errors))

@@ -18,13 +18,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from diffprivlib.models import LogisticRegression, RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from dprepro.data.dataset import load
 from dprepro.experiment.splits import split_rows
+from dprepro.methods.diffprivlib_adapter import LogisticRegression, RandomForestClassifier
 from dprepro.papers.cells import load_published
 
 Make = Callable[[float, int], Any]

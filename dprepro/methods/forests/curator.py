@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from diffprivlib.models import RandomForestClassifier
-from diffprivlib.models.forest import DecisionTreeClassifier, _FittingTree
-from diffprivlib.utils import DiffprivlibCompatibilityWarning
 from sklearn.tree._tree import Tree
 
+from dprepro.methods.diffprivlib_adapter import (
+    DecisionTreeClassifier,
+    DiffprivlibCompatibilityWarning,
+    RandomForestClassifier,
+    _FittingTree,
+)
 from dprepro.methods.diffprivlib_curator import DiffprivlibCurator
 from dprepro.privacy.mechanisms import PermuteAndFlipMechanism
 from dprepro.privacy.private_rows import Private

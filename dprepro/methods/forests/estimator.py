@@ -6,12 +6,12 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from diffprivlib.models import RandomForestClassifier as DiffprivlibForest
 
 from dprepro.data.domain import Domain
 from dprepro.data.encode import one_hot_bounds
 from dprepro.estimators.base import DPEstimator
 from dprepro.estimators.inputs import DOMAIN, SEED_OF_NUMPY, fitting, wrap_training_arrays
+from dprepro.methods.diffprivlib_adapter import RandomForestClassifier as DiffprivlibForest
 from dprepro.methods.forests import ADJACENCY
 from dprepro.methods.forests.curator import ForestCurator, LeafLabels, UnlabelledTree
 from dprepro.runtime.arguments import EPSILON, Integer

@@ -17,10 +17,13 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from diffprivlib.models import LogisticRegression
-from diffprivlib.utils import DiffprivlibCompatibilityWarning, PrivacyLeakWarning
 from scipy.special import expit
 
+from dprepro.methods.diffprivlib_adapter import (
+    DiffprivlibCompatibilityWarning,
+    LogisticRegression,
+    PrivacyLeakWarning,
+)
 from dprepro.methods.diffprivlib_curator import DiffprivlibCurator
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.ledger import LedgerEntry

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from diffprivlib.models import LogisticRegression as DiffprivlibLogisticRegression
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
@@ -21,6 +20,7 @@ from dprepro.estimators.inputs import (
     fitting,
     wrap_training_arrays,
 )
+from dprepro.methods.diffprivlib_adapter import LogisticRegression as DiffprivlibLogisticRegression
 from dprepro.methods.logistic import ADJACENCY
 from dprepro.methods.logistic.curator import LARGEST_NORM, Coefficients, LogisticCurator
 from dprepro.runtime.arguments import EPSILON, MODERATE, POSITIVE, Integer, OrNone, flag

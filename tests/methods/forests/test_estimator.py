@@ -6,10 +6,10 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from diffprivlib.models import RandomForestClassifier
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.data.encode import OneHotEncoder, one_hot_bounds
+from dprepro.methods.diffprivlib_adapter import RandomForestClassifier
 from dprepro.methods.forests.estimator import DPRandomForest
 from dprepro.privacy.sensitivity import REPLACE_ONE
 

@@ -2,12 +2,12 @@
 
 import itertools
 
-import diffprivlib.models.linear_regression as library
 import numpy as np
 import pytest
 from scipy import stats
 
 from dprepro.estimators.inputs import Arrays
+from dprepro.methods.diffprivlib_adapter import linear_regression as library
 from dprepro.methods.linear_regression.curator import LinearCurator, Products, shares
 from dprepro.methods.linear_regression.products import Grid
 from dprepro.privacy.curator_base import listening

@@ -1,11 +1,11 @@
 """Fair linear regression: the library's flaws are avoided, and the noisy release is solved."""
 
-import diffprivlib.models.linear_regression as library
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
 from dprepro.data.domain import Domain
+from dprepro.methods.diffprivlib_adapter import linear_regression as library
 from tests.methods.linear_regression.lab import BOUNDS, DOMAIN, build, rows, scaled
 
 

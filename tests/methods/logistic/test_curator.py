@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from diffprivlib.models import LogisticRegression
 from scipy.special import expit
 
 from dprepro.estimators.inputs import Arrays
+from dprepro.methods.diffprivlib_adapter import LogisticRegression
 from dprepro.methods.logistic.curator import LARGEST_NORM, LONG_ROWS, Coefficients, LogisticCurator
 from dprepro.methods.logistic.estimator import DPLogisticRegression
 from dprepro.privacy.curator_base import listening

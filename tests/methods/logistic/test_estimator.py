@@ -3,14 +3,14 @@
 import math
 from typing import ClassVar
 
-import diffprivlib.models.logistic_regression as library
 import numpy as np
 import pytest
-from diffprivlib.mechanisms import Vector
 from scipy.optimize import minimize
 from scipy.special import expit
 
 from dprepro.data.domain import Domain, NumericFeature
+from dprepro.methods.diffprivlib_adapter import Vector
+from dprepro.methods.diffprivlib_adapter import logistic_regression as library
 from dprepro.methods.entry import Setting
 from dprepro.methods.logistic.curator import ObjectivePerturbation
 from dprepro.methods.logistic.estimator import DPLogisticRegression

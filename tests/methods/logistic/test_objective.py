@@ -5,12 +5,12 @@ import math
 
 import numpy as np
 import pytest
-from diffprivlib.mechanisms import Vector
 from scipy import stats
 from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from dprepro.methods.diffprivlib_adapter import Vector
 from dprepro.methods.logistic.curator import CURVATURE, ObjectivePerturbation
 
 SETTINGS = [(1.0, 1.0), (1.0, 10.0), (4.0, 1.0), (0.1, 1.0), (1.0, 0.01)]
