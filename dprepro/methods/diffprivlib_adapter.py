@@ -41,7 +41,7 @@ def _lending() -> Iterator[None]:
         for name, values in LENT.items():
             module = importlib.import_module(name)
             for attribute, value in values.items():
-                if not hasattr(module, attribute):
+                if attribute not in vars(module):
                     setattr(module, attribute, value)
                     lent.append((module, attribute))
         yield
