@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dprepro.additive.file import load_model, save_model
-    from dprepro.cli.scripting import compare, run, table
-    from dprepro.data.dataset import Dataset, load
+    from dprepro.cli.scripting import compare, run, table, verdicts
+    from dprepro.data.dataset import Dataset, load, load_domain
     from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
     from dprepro.methods.dp_ebm.ebm import EBMClassifier, EBMRegressor
     from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
@@ -45,10 +45,12 @@ __all__ = [
     "NumericFeature",
     "compare",
     "load",
+    "load_domain",
     "load_model",
     "run",
     "save_model",
     "table",
+    "verdicts",
 ]
 
 _MODULES = {
@@ -71,10 +73,12 @@ _MODULES = {
     "NumericFeature": "dprepro.data.domain",
     "compare": "dprepro.cli.scripting",
     "load": "dprepro.data.dataset",
+    "load_domain": "dprepro.data.dataset",
     "load_model": "dprepro.additive.file",
     "run": "dprepro.cli.scripting",
     "save_model": "dprepro.additive.file",
     "table": "dprepro.cli.scripting",
+    "verdicts": "dprepro.cli.scripting",
 }
 
 

@@ -23,8 +23,10 @@ from dprepro import (
     NumericFeature,
     compare,
     load,
+    load_domain,
     run,
     table,
+    verdicts,
 )
 from dprepro.additive.editing import interpolate, level, set_value
 from dprepro.privacy.ledger_entry import LedgerEntry
@@ -87,7 +89,20 @@ REFUSED = [
         "epsilons": [1, "1", None, ["1"], [True]], "jobs": [0, 1.5, "1", True],
         "data_dir": [1, b"a", True],
     }),
-    (table, {"config": "adult"}, {"config": NO_TEXT, "results": NO_PATH, "compare": NO_FLAG}),
+    (table, {}, {
+        "config": [1, b"a", True, ["a"]], "results": NO_PATH, "metric": [1, b"auc"],
+        "dataset": [1, [1], True], "paper": [1, True], "shipped": NO_FLAG,
+    }),
+    (verdicts, {"results": "shipped", "paper": "dp-ebm"}, {
+        "results": NO_PATH, "paper": [1, None, True],
+    }),
+    (Domain.from_frame, {"frame": X, "target": (0, 1), "bounds": {"a": (0, 1)}}, {
+        "frame": [1, None, {"a": [0.0]}], "target": [1, None, "no"],
+        "bounds": [1, ["a"], {"b": (0, 1)}, {"a": 1}, {"a": (0,)}],
+        "categories": [1, {"b": ["c"]}], "missing": ["a", [1], ["b"]],
+        "observed": NO_FLAG,
+    }),
+    (load_domain, {"name_or_path": "adult"}, {"name_or_path": [1, None, True]}),
     (compare, {"first": "ebm", "second": "logistic"}, {
         "first": NO_TEXT, "second": NO_TEXT, "results": NO_PATH, "configs": NO_TEXTS,
         "datasets": NO_TEXTS, "metric": [1, True, b"auc"], "epsilons": [1, "1", None, ["1"]],
@@ -126,7 +141,7 @@ def test_a_domain_of_numpy_and_pandas_is_one_of_plain_values():
     )  # fmt: skip
     features = (NumericFeature("n", 0, 0.5, True), CategoricalFeature("a", ("b", "c")))
     expected = Domain(features, ("no", "yes"), ("bounds",))
-    assert repr(found) == repr(expected)
+    assert repr(asdict(found)) == repr(asdict(expected))
     assert hash(found) == hash(expected)
     assert repr(Domain([], np.array([0, 1])).target) == "(0, 1)"
     assert repr(Domain([], pd.array([0.5, 1], dtype="Float64")).target) == "(0.5, 1.0)"

@@ -1,4 +1,4 @@
-"""From Python what `dprepro run`, `table` and `compare` do."""
+"""From Python what `dprepro run`, `table`, `check` and `compare` do."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.files import builtin
+
 if TYPE_CHECKING:
     import pandas as pd
 
     from dprepro.experiment.run import Summary
+    from dprepro.report.frames import Verdicts
 
 
 def run(
@@ -23,6 +27,10 @@ def run(
     data_dir: str | Path | None = None,
 ) -> Summary:
     """Run the tasks of one config that its journal does not hold yet, as `dprepro run` does.
+
+    A notebook shows a progress bar, a terminal the means as well, and a log a line now and then. An
+    interrupt (Ctrl-C, or a notebook's stop) ends the workers; the same call goes on with the rest.
+    Workers do not import the script that calls this, so it needs no ``if __name__`` guard.
 
     Parameters
     ----------
@@ -40,8 +48,8 @@ def run(
     Returns
     -------
     Summary
-        ``failed`` counts the tasks that failed; ``tally.mean((label, epsilon))`` is the mean of a
-        cell over its splits.
+        `table` and `verdicts` take it. ``failed`` counts the tasks that failed;
+        ``tally.mean((label, epsilon))`` is the mean of a cell over its splits.
 
     Raises
     ------
@@ -49,9 +57,12 @@ def run(
         If the config, the dataset or the journal cannot be used.
     ValueError
         If a parameter is of another type; the message names it.
+    KeyboardInterrupt
+        On an interrupt, after the workers have ended. What had finished is in the journal.
     """
     from dprepro.experiment.config import load_config
     from dprepro.experiment.display import display_for
+    from dprepro.experiment.notebook import NotebookDisplay, in_notebook
     from dprepro.experiment.run import Options
     from dprepro.experiment.run import run as run_config
     from dprepro.runtime.arguments import Integer, OrNone, name_or_path, numbers, path, texts
@@ -66,51 +77,168 @@ def run(
         data_dir=OrNone(path)("data_dir", data_dir),
     )
     experiment = load_config(name_or_path("config", config))
+    if in_notebook():
+        return run_config(experiment, options, NotebookDisplay(experiment))
     return run_config(experiment, options, display_for(experiment, error_console()))
 
 
-def table(config: str, *, results: str | Path = "results", compare: bool = False) -> pd.DataFrame:
-    """Return the results of one config: a row for each method and privacy level.
+def table(
+    config: str | Summary | None = None,
+    *,
+    results: str | Path | Summary = "results",
+    metric: str | None = None,
+    dataset: str | Sequence[str] | None = None,
+    paper: str | Path | None = None,
+    shipped: bool = False,
+) -> pd.DataFrame:
+    """Return results: a row for each dataset, method, epsilon and metric.
 
-    The columns are those of `dprepro table --format csv`, among them ``method``, ``epsilon``
-    (missing for methods without privacy), ``metric``, ``mean`` and ``sd`` (the standard deviation
-    over splits).
+    The text columns are ``dataset``, ``method``, ``metric``, ``config`` (several with ``+``
+    between), and, where a document prints the number, ``paper``, ``table`` and ``verdict`` (missing
+    elsewhere). Of dtype float64 are ``epsilon`` (infinite without privacy), ``mean`` and ``sd``
+    (over splits; NaN for a single one), ``delta``, ``true_epsilon`` (the spent epsilon),
+    ``published_mean`` and ``published_sd``; of Int64 ``splits``, ``planned``, ``failed`` and
+    ``skipped``; of bool ``unverified`` and ``private`` (scores of private rows, which epsilon does
+    not cover). A result that two documents print has a row for each.
 
     Parameters
     ----------
     config
-        Name of a config whose journal is in the folder.
+        Name of a config whose journal is in the folder, or what `run` returned; None for all.
     results
-        Folder of the journals.
-    compare
-        Add the published numbers and the verdicts.
+        Folder of the journals; ``"shipped"`` for the runs that come with dprepro. Or what `run`
+        returned.
+    metric
+        Name of a metric, or ``"all"``; default that of each config.
+    dataset
+        Only this dataset, or these.
+    paper
+        Compare with this document alone, as `verdicts`; default all documents.
+    shipped
+        Add the runs that come with dprepro, whose methods are marked ``(shipped run)``.
 
     Raises
     ------
     DpreproError
-        If the folder has no journal of that config, or the journal holds no result yet.
+        If the folder has no journal of that config, no result of that dataset or metric, or there
+        is no such document.
     ValueError
         If a parameter is of another type; the message names it.
+
+    Examples
+    --------
+    >>> found = table("adult", results="shipped", metric="auc")
+    >>> found.loc[found["method"] == "dp-ebm-gdp-2021", "epsilon"].tolist()
+    [0.5, 1.0, 2.0, 4.0, 8.0]
     """
-    import pandas as pd
-
+    from dprepro.cli.options import read
+    from dprepro.judge.verdicts import judge_cells
     from dprepro.papers.document import select_documents
-    from dprepro.report.layout import build_tables
-    from dprepro.report.rows import table_rows
-    from dprepro.results.folder import read_results
-    from dprepro.runtime.arguments import flag, path, text
+    from dprepro.report.frames import result_frame
+    from dprepro.results.margins import find_metric, margins
+    from dprepro.runtime.arguments import OrNone, flag, text, texts
 
-    compare = flag("compare", compare)
-    found = read_results(path("results", results), [text("config", config)])
-    tables = build_tables(found, select_documents(None), compare=compare)
-    return pd.DataFrame(table_rows(tables, compare))
+    folder, names = _meant(config, results)
+    wanted = OrNone(text)("metric", metric)
+    data = [dataset] if isinstance(dataset, str) else OrNone(texts)("dataset", dataset) or ()
+    documents = select_documents(_paper(paper))
+    found = read(folder, names, flag("shipped", shipped))
+    found = found.of_datasets(data) if data else found
+    every, named = wanted == "all", wanted not in (None, "all")
+    metrics = [find_metric(str(wanted)).name] if named else []
+    verdicts = [v for document in documents for v in judge_cells(document, found, margins())]
+    frame = result_frame(found, verdicts, metrics, every)
+    if frame.empty:
+        raise DpreproError(
+            f"no result in {folder}{f' has the metric {wanted!r}' if named else ''}: `dprepro run` "
+            "makes some, and metric='all' returns every metric there is"
+        )
+    return frame
+
+
+def verdicts(results: str | Path | Summary, paper: str | Path) -> Verdicts:
+    """Return a verdict on each number that a document prints, as `dprepro check` does.
+
+    Parameters
+    ----------
+    results
+        Folder of the journals; ``"shipped"`` for the runs that come with dprepro. Or what `run`
+        returned, for the whole folder that it wrote to.
+    paper
+        Name of a document, of which the beginning is enough (``"dp-ebm"``), or what else `dprepro
+        check --paper` takes.
+
+    Returns
+    -------
+    Verdicts
+        ``frame`` has a row for each printed number, ``counts`` their number by verdict, and
+        ``passed`` is whether nothing that differs is left without a reviewed reason.
+
+    Raises
+    ------
+    DpreproError
+        If there is no journal or no such document, or if no result is of anything that it prints.
+    ValueError
+        If a parameter is of another type; the message names it.
+
+    Examples
+    --------
+    >>> found = verdicts("shipped", "dp-ebm")
+    >>> found.passed, found.counts["not run"]
+    (True, 0)
+    """
+    from dprepro.cli.options import read, read_held_out
+    from dprepro.judge.check import check_documents
+    from dprepro.judge.deviations import load_deviations
+    from dprepro.papers.document import select_documents
+    from dprepro.report.frames import Verdicts
+    from dprepro.results.margins import margins
+
+    folder, _ = _meant(None, results)
+    if paper is None:
+        raise ValueError("paper must be the name of a document, got None")
+    documents = select_documents(_paper(paper))
+    found = read(folder)
+    held_out = read_held_out(folder, found, documents)
+    report = check_documents(documents, found, load_deviations(), margins(), held_out=held_out)
+    if not report.measured:
+        raise DpreproError(
+            f"the journals in {folder} hold no result of anything that {documents[0].paper} "
+            "prints: `dprepro run adult` makes some of Table 2 of dp-ebm-2021"
+        )
+    return Verdicts(report)
+
+
+def _meant(config: object, results: object) -> tuple[Path, list[str]]:
+    """Return the folder of the journals and the configs that are meant; none for all."""
+    from dprepro.cli.options import SHIPPED
+    from dprepro.experiment.run import Summary
+    from dprepro.runtime.arguments import path, text
+
+    named = [found.name for found in (config, results) if isinstance(found, Summary)]
+    if isinstance(config, Summary):
+        config, results = None, config
+    if config is not None:
+        named = [text("config", config)]
+    if isinstance(results, Summary):
+        return results.results, named
+    folder = path("results", results)
+    is_shipped = folder == SHIPPED and not folder.exists()
+    return builtin("results") if is_shipped else folder, named
+
+
+def _paper(paper: object) -> str | None:
+    from dprepro.runtime.arguments import OrNone, name_or_path
+
+    found = OrNone(name_or_path)("paper", paper)
+    return None if found is None else str(found)
 
 
 def compare(
     first: str,
     second: str,
     *,
-    results: str | Path = "results",
+    results: str | Path | Summary = "results",
     configs: Sequence[str] = (),
     datasets: Sequence[str] = (),
     metric: str | None = None,
@@ -129,7 +257,7 @@ def compare(
     first, second
         Labels of configs, or names of methods.
     results
-        Folder of the journals.
+        As of `table`.
     configs
         Only the journals of these configs; default those that hold both methods.
     datasets, epsilons
@@ -151,9 +279,9 @@ def compare(
     from dprepro.judge.comparing import compare_methods
     from dprepro.report.comparing import comparison_rows, split_rows
     from dprepro.results.folder import holding_both, read_results, tasks_held
-    from dprepro.runtime.arguments import OrNone, flag, numbers, path, text, texts
+    from dprepro.runtime.arguments import OrNone, flag, numbers, text, texts
 
-    folder, datasets = path("results", results), texts("datasets", datasets)
+    folder, datasets = _meant(None, results)[0], texts("datasets", datasets)
     first, second = text("first", first), text("second", second)
     metric, epsilons = OrNone(text)("metric", metric), numbers("epsilons", epsilons)
     per_split = flag("per_split", per_split)

@@ -50,7 +50,7 @@ class Attribute:
     bounds: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ArffFile:
     """The parts of an ARFF file: its attributes, its rows as UTF-8, and the first line of these."""
 

@@ -18,7 +18,7 @@ import pyarrow.parquet
 from dprepro.data.arff import parse_arff
 from dprepro.data.card import Card, load_card
 from dprepro.data.card_parts import Source, one_line
-from dprepro.data.cleaning import CardError, clean_with_units, repeated_names
+from dprepro.data.cleaning import CardError, clean_with_units, public_domain, repeated_names
 from dprepro.data.delimited import Records
 from dprepro.data.domain import Domain, NumericFeature, TaskKind, numbers_of
 from dprepro.data.files import DATA_VARIABLE, file_candidates, find_file, unzipped, unzipped_stream
@@ -27,6 +27,7 @@ from dprepro.data.sources import RawTable, SourceError, read_source
 from dprepro.runtime.arguments import Instance, OneOf, OrNone, flag, path, text
 from dprepro.runtime.arguments import name_or_path as as_name_or_path
 from dprepro.runtime.errors import DpreproError, nearest
+from dprepro.runtime.text import in_short
 
 _ROWS = Instance(np.ndarray, "an array of NumPy, such as y.to_numpy()")
 _FRAME, _DOMAIN = Instance(pd.DataFrame, "a DataFrame of pandas"), Instance(Domain, "a Domain")
@@ -102,10 +103,11 @@ class Dataset:
             )
 
     def __repr__(self) -> str:
-        """Return name, task, number of features and source: notebooks and logs print it."""
+        """Return name, task, names of features and source: notebooks and logs print it."""
+        columns = in_short([str(name) for name in self.X.columns])
         return (
-            f"Dataset(name={self.name!r}, task={self.task!r}, features={self.X.shape[1]}, "
-            f"source={self.source!r})"
+            f"Dataset(name={self.name!r}, task={self.task!r}, features={self.X.shape[1]}: "
+            f"{columns}, source={self.source!r})"
         )
 
 
@@ -365,6 +367,35 @@ def load(
     if flag("with_test", with_test) and card.test_card is not None:
         return replace(dataset, test=load_by(card.test_card, folder, online))
     return dataset
+
+
+def load_domain(name_or_path: str | Path) -> Domain:
+    """Return the public domain that a card states, without its rows.
+
+    Parameters
+    ----------
+    name_or_path
+        As of `load`.
+
+    Raises
+    ------
+    DpreproError
+        If there is no such card, it is not valid, or it states no domain (`features`).
+    ValueError
+        If `name_or_path` is of another type.
+
+    Examples
+    --------
+    >>> load_domain("breast-cancer").is_public
+    True
+    """
+    card = load_card(as_name_or_path("name_or_path", name_or_path))
+    if (domain := public_domain(card)) is None:
+        raise DpreproError(
+            f"the card of {card.name} states no public domain: add `features` to the card, or "
+            "state one of a frame by Domain.from_frame"
+        )
+    return domain
 
 
 def load_by(card: Card, data_dir: Path | None = None, online: bool = True) -> Dataset:

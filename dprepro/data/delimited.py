@@ -83,7 +83,7 @@ COMMAS = Dialect()
 """A CSV with a header."""
 
 
-@dataclass
+@dataclass(repr=False)
 class _Block:
     """Whole records as UTF-8: `records` of them, the first in line `line` of the file.
 

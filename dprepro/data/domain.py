@@ -8,7 +8,7 @@ from __future__ import annotations
 import calendar
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from decimal import Decimal
@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dprepro.runtime.arguments import Instance, flag, name_of, real, sequence, texts
-from dprepro.runtime.errors import HOW_NUMBERS_LOOK
+from dprepro.runtime.arguments import Instance, flag, name_of, real, refusal, sequence, texts
+from dprepro.runtime.errors import HOW_NUMBERS_LOOK, nearest
+from dprepro.runtime.text import in_short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,11 +103,12 @@ def _target(name: str, given: object) -> tuple[Any, ...]:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Domain:
     """The public domain of a table.
 
-    Lists, arrays and columns count as tuples, and scalars of NumPy as numbers and texts.
+    Lists, arrays and columns count as tuples, and scalars of NumPy as numbers and texts. Its repr
+    has names of features alone, as an observed domain holds values of rows.
 
     Parameters
     ----------
@@ -129,8 +131,8 @@ class Domain:
     >>> from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
     >>> cities = CategoricalFeature("city", ("Bonn", "Lyon"))
     >>> domain = Domain((NumericFeature("age", 18, 100), cities), target=("no", "yes"))
-    >>> domain.is_public
-    True
+    >>> domain
+    Domain(age, city; target: 2 labels; public)
     """
 
     features: tuple[Feature, ...]
@@ -146,6 +148,91 @@ class Domain:
     def is_public(self) -> bool:
         """Whether nothing in the domain was read from private rows."""
         return not self.observed
+
+    def __repr__(self) -> str:
+        names = in_short([feature.name for feature in self.features])
+        is_labels = any(isinstance(value, str) for value in self.target)
+        target = f"{len(self.target)} labels" if is_labels else "bounds"
+        known = "public" if self.is_public else "observed, not covered by epsilon"
+        return f"Domain({names}; target: {target}; {known})"
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: pd.DataFrame,
+        *,
+        target: tuple[float, float] | tuple[str, ...],
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+        categories: Mapping[str, Sequence[str]] | None = None,
+        missing: Sequence[str] = (),
+        observed: bool = False,
+    ) -> Domain:
+        """Return the domain that is stated for the columns of a frame, in their order.
+
+        Names and dtypes of columns are looked at, and no value of a row unless `observed`. A column
+        is categorical if `categories` names it, and numeric if `bounds` does.
+
+        Parameters
+        ----------
+        frame : DataFrame (n, K)
+            The features, without the target.
+        target
+            As of the class: the labels in the order of their codes, or the bounds of y.
+        bounds
+            By numeric column, (lower, upper).
+        categories
+            By categorical column, all categories as texts. Numbers can be categories, too.
+        missing
+            Names of columns whose values may be missing.
+        observed
+            Read what is not stated from the rows, as the papers did. `Domain.observed` then names
+            every such read: epsilon does not cover it, and no guarantee holds.
+
+        Raises
+        ------
+        ValueError
+            If nothing is stated of a column. The message names every such column, and has the
+            lines to fill in; it quotes no value of a row. Also on a name that is no column's, on
+            bounds of a column of texts, and on a parameter of another type.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"age": [39.0, 50.0], "city": ["Bonn", "Lyon"]})
+        >>> Domain.from_frame(
+        ...     frame,
+        ...     target=("no", "yes"),
+        ...     bounds={"age": (18, 100)},
+        ...     categories={"city": ["Bonn", "Lyon", "Turin"]},
+        ... )
+        Domain(age, city; target: 2 labels; public)
+        """
+        import pandas as pd
+
+        frame = Instance(pd.DataFrame, "a DataFrame of pandas")("frame", frame)
+        names = [name_of("each column of frame", name) for name in frame.columns]
+        limits, known = _stated("bounds", bounds), _stated("categories", categories)
+        may_lack, reads_rows = texts("missing", missing), flag("observed", observed)
+        _refuse_names(names, {"bounds": limits, "categories": known, "missing": may_lack})
+        lacking: dict[str, str] = {}
+        features: list[Feature] = []
+        reads: dict[str, None] = {}
+        for position, name in enumerate(names):
+            column = frame.iloc[:, position]
+            if name in known:
+                listed = texts(f"categories of {name!r}", known[name])
+                features.append(CategoricalFeature(name, listed, name in may_lack))
+            elif name in limits:
+                features.append(_bounded(column, name, limits[name], name in may_lack))
+            elif reads_rows:
+                seen = cls.observe(frame.iloc[:, [position]], np.zeros(1), "binary")
+                features += seen.features
+                reads |= dict.fromkeys(seen.observed)
+            else:
+                lacking[name] = "categories" if is_categorical(column) else "bounds"
+        if lacking:
+            raise ValueError(_what_to_state(lacking))
+        return cls(tuple(features), target, tuple(reads))
 
     @classmethod
     def observe(cls, X: pd.DataFrame, y: np.ndarray, task: TaskKind) -> Domain:
@@ -171,6 +258,69 @@ class Domain:
             # Which labels exist belongs to the question that is asked, so it is taken as public.
             target = tuple(str(label) for label in np.unique(y))
         return cls(features, target, tuple(reads))
+
+
+_TO_FILL_IN = {"bounds": "(LOWEST, HIGHEST)", "categories": "[CATEGORY, CATEGORY]"}
+
+
+def _stated(name: str, given: object) -> dict[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise refusal(name, "a dict by names of columns, such as {'age': ...}", given)
+    return {name_of(f"each key of {name}", key): value for key, value in given.items()}
+
+
+def _bounded(column: pd.Series, name: str, given: Any, missing: bool) -> NumericFeature:
+    if is_categorical(column):
+        raise ValueError(
+            f"bounds names {name!r}, a column of dtype {column.dtype}: make it numeric, as by "
+            "pandas.to_numeric, or list its values under categories"
+        )
+    allowed = "a pair of numbers, (lower, upper)"
+    pair = sequence(f"bounds of {name!r}", given, lambda _, value: value, allowed)
+    if len(pair) != 2:
+        raise refusal(f"bounds of {name!r}", allowed, given)
+    return NumericFeature(name, pair[0], pair[1], missing)
+
+
+def _refuse_names(names: list[str], given: Mapping[str, Any]) -> None:
+    """Refuse names that are no column's, are two columns', or are stated twice."""
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"frame has two columns {repeated[0]!r}: give them different names")
+    for parameter, stated in given.items():
+        for name in stated:
+            if name not in names:
+                raise ValueError(
+                    f"{parameter} must name columns of the frame, got {name!r}"
+                    f"{nearest(name, names) or '.'} Columns are: {', '.join(names)}"
+                )
+    for name in {*given["bounds"]} & {*given["categories"]}:
+        raise ValueError(f"bounds and categories both name {name!r}: leave it out of one")
+
+
+def _what_to_state(lacking: Mapping[str, str]) -> str:
+    """Return the error on columns of which nothing is stated, with what to paste and fill in."""
+    lines = [
+        f"Domain.from_frame guesses no bounds and no categories, and nothing is stated of "
+        f"{', '.join(lacking)}. State what is known without these rows:",
+        "",
+    ]
+    for parameter, hint in _TO_FILL_IN.items():
+        own = [name for name, wanted in lacking.items() if wanted == parameter]
+        if own:
+            lines += [
+                f"    {parameter}={{",
+                *(f"        {name!r}: {hint}," for name in own),
+                "    },",
+            ]
+    lines += [
+        "",
+        "observed=True reads them from the rows, which is not covered by epsilon: for experiments "
+        "only",
+    ]
+    return "\n".join(lines)
 
 
 def is_categorical(column: pd.Series) -> bool:

@@ -55,7 +55,7 @@ class PrivacyWarning(UserWarning):
     """A fit read something from private rows that epsilon does not cover."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Rows:
     """The rows of a fit.
 
@@ -87,7 +87,7 @@ FitRows: TypeAlias = Rows | ChunkedRows[Rows] | CollectionRows[Rows]
 """The rows of a fit in memory, in a table that is read in chunks, or on a cluster."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Arrays:
     """The rows of a fit whose features are columns of one array.
 

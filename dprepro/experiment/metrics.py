@@ -37,7 +37,7 @@ _SAME = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Outputs:
     """What an estimator says of n test rows.
 

@@ -144,7 +144,7 @@ class Tally:
         return statistics.stdev(values) if len(values) > 1 else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
     """A run of one config, ended.
 
@@ -165,6 +165,8 @@ class Summary:
     unfinished
         Tasks that faults of the machine stopped each time, by method's label and fault: they have
         no record.
+    results
+        The folder of its journal: `dprepro.table` and `dprepro.verdicts` take the summary.
     """
 
     name: str
@@ -174,6 +176,13 @@ class Summary:
     stale: int = 0
     others: Sequence[Record] = ()
     unfinished: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    results: Path = Path("results")
+
+    def __repr__(self) -> str:
+        statuses = (f"{count} {status}" for status, count in self.tally.statuses.items())
+        left = [f"{sum(self.unfinished.values())} not finished"] if self.unfinished else []
+        said = ", ".join([*statuses, *left]) or "no task"
+        return f"Summary({self.name}: {said}; {self.ran} run in {self.wall_seconds:.1f} s)"
 
     @property
     def whole(self) -> Tally:
@@ -399,7 +408,10 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
                 observer.end()
     wall = time.perf_counter() - start
     ran = len(outlook.todo) - unfinished.total()
-    return Summary(config.name, tally, ran, wall, outlook.stale, outlook.others, dict(unfinished))
+    return Summary(
+        config.name, tally, ran, wall, outlook.stale, outlook.others, dict(unfinished),
+        options.results,
+    )  # fmt: skip
 
 
 def _plans(

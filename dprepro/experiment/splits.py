@@ -120,6 +120,9 @@ class Units(NamedTuple):
     number: int
     of_rows: np.ndarray
 
+    def __repr__(self) -> str:
+        return "Units(...)"  # whose row each one is, and how many there are, is private
+
     @classmethod
     def of(cls, names: np.ndarray | None, rows: int) -> Units:
         """Return the units of rows by their names, object (n,); each row its own without any."""

@@ -79,7 +79,7 @@ class DataRef:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Encoded:
     """One split in one representation, with the domain that the representation was made from."""
 
@@ -287,7 +287,7 @@ def _dataset(data: DataRef) -> Dataset:
     return load(data.card, data.data_dir, with_test=data.with_test)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Split:
     """One split as the dataset has it, with what is taken as known of it."""
 

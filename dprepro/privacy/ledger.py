@@ -10,11 +10,18 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol
 
-from dprepro.privacy.budget import LARGEST_EXPONENT, ROW, PrivacyBudget, check_unit
+from dprepro.privacy.budget import (
+    LARGEST_EXPONENT,
+    ROW,
+    PrivacyBudget,
+    check_unit,
+    unit_in_words,
+)
 from dprepro.privacy.ledger_entry import CHOICES, LedgerEntry
 from dprepro.privacy.sampling.sampler import SAMPLING_DISTANCE
 from dprepro.privacy.sensitivity import Adjacency
 from dprepro.runtime.arguments import Instance, sequence, texts
+from dprepro.runtime.text import html_table
 
 TOLERANCE = 1e-6
 """By how much the recomposed epsilon may exceed the stated one at most: rounding. See `slack`."""
@@ -58,9 +65,11 @@ def spent_epsilon(entries: tuple[LedgerEntry, ...], delta: float) -> float:
     return spent
 
 
-@dataclass
+@dataclass(repr=False)
 class Ledger:
     """What one fit released and spent, what it took as public, and what it promises.
+
+    Its repr is a line; a notebook shows a table of the answers.
 
     Attributes
     ----------
@@ -134,6 +143,37 @@ class Ledger:
         self.floating_point = [*texts("floating_point", self.floating_point)]
         self.unit, self.rows_per_unit = check_unit(self.unit, self.rows_per_unit, self.adjacency)
         self._of_unit()
+
+    def __repr__(self) -> str:
+        beside = {"unaccounted": self.unaccounted, "gaps": self.gaps}
+        listed = "".join(f", {what}: {len(texts)}" for what, texts in beside.items() if texts)
+        return f"Ledger({self.budget}, {self._relation}; entries: {len(self.entries)}{listed})"
+
+    @property
+    def _relation(self) -> str:
+        if self.unit == ROW:
+            return self.adjacency.value
+        return f"{self.adjacency} per {unit_in_words(self.unit, self.rows_per_unit)}"
+
+    def _repr_html_(self) -> str:
+        """Return the ledger as a table for notebooks; it adds the entries up."""
+        heads = ("mechanism", "what is released", "sensitivity", "norm", "scale", "uses")
+        rows = (
+            (e.mechanism, e.releases, f"{e.sensitivity:.4g}", e.norm, f"{e.scale:.4g}", e.uses)
+            for e in self.entries
+        )
+        says = "holds" if self.holds else "does not hold"
+        caption = (
+            f"stated: {self.budget}, {self._relation}; spent: epsilon {self.spent_epsilon():.4g}; "
+            f"the guarantee {says}"
+        )
+        notes = {
+            "not covered by epsilon": self.unaccounted, "gaps in the proof": self.gaps,
+            "in floating point": self.floating_point, "taken as public": self.assumed_public,
+            "changed after the fit": self.post_processing,
+        }  # fmt: skip
+        listed = (f"{what}: {'; '.join(texts)}" for what, texts in notes.items() if texts)
+        return html_table(heads, rows, caption, listed)
 
     @property
     def budget(self) -> PrivacyBudget:

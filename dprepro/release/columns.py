@@ -326,7 +326,7 @@ class Columns:
     rows: pa.Table | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Read:
     """A file as a table: strings of a text file, without blanks around them; else typed columns."""
 

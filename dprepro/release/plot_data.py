@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explained:
     """What one model says of each row.
 
@@ -29,7 +29,7 @@ class Explained:
     captions: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanations:
     """Rows of a table, what models say of them, and what the columns are called.
 

@@ -109,7 +109,7 @@ class Request:
     data_dir: Path | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """A release before anything is spent: what it is going to be, and what it would add to.
 

@@ -50,7 +50,7 @@ def _entry_row(
     row |= {"dataset": group.dataset, "method": entry.label}
     row |= {"epsilon": _finite(entry.epsilon), "metric": table.metric.name}
     row |= {"is_best": entry.is_best}
-    row |= _measured(result, table.metric.name, planned)
+    row |= measured(result, table.metric.name, planned)
     row["config"] = list(result.journals) if result else []
     return row | _judged(entry.verdict) if compare else row
 
@@ -101,9 +101,9 @@ def verdict_row(cell: CellVerdict) -> FlatRow:
     row |= {"method": printed.method, "epsilon": _finite(printed.epsilon)}
     row |= {"metric": printed.metric}
     row["config"] = list(cell.result.journals) if cell.result else []
-    measured = _measured(cell.result, printed.metric, None)
-    measured.pop("planned")
-    return row | measured | _judged(cell)
+    found = measured(cell.result, printed.metric, None)
+    found.pop("planned")
+    return row | found | _judged(cell)
 
 
 def check_json(report: CheckReport, require_all: bool = False) -> dict[str, Any]:
@@ -182,7 +182,8 @@ def again_json(found: Again) -> dict[str, Any]:
     return {"rerun": rerun_json(found.rerun), "changed": changed, "stale_entries": found.stale}
 
 
-def _measured(result: ResultCell | None, metric: str, planned: int | None) -> FlatRow:
+def measured(result: ResultCell | None, metric: str, planned: int | None) -> FlatRow:
+    """Return what there is of a result in a metric; `planned` overrides its own number."""
     if result is None:
         return dict.fromkeys(
             (

@@ -70,7 +70,7 @@ def shipped(name: str) -> str:
     return f"{name}{MARK}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ResultCell:
     """The finished splits of one cell.
 
@@ -130,6 +130,11 @@ class ResultCell:
     absent: Mapping[str, str] = field(default_factory=dict, repr=False)
     looks: tuple[int, ...] = ()
     more: Mapping[str, ResultCell] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        task, finished = self.task, max(map(len, self.values.values()), default=0)
+        place = f"{self.dataset}, {task.label}, epsilon {task.epsilon:g}"
+        return f"ResultCell({place}: {finished} of {self.planned} splits)"
 
     @property
     def has_records(self) -> bool:

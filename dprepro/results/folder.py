@@ -25,11 +25,12 @@ from dprepro.results.aggregation import (
 from dprepro.results.audits import WordsOf
 from dprepro.results.cell import ResultCell, shipped
 from dprepro.runtime.errors import DpreproError, nearest
+from dprepro.runtime.text import in_short
 
 __all__ = ["JournalPlan", "ResultCell", "Results", "assemble", "journal_paths", "read_results"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results:
     """All cells of some journals.
 
@@ -49,6 +50,10 @@ class Results:
     def __post_init__(self) -> None:
         for cell in self.cells:
             self._index[cell.dataset, cell.task.label, cell.task.epsilon].append(cell)
+
+    def __repr__(self) -> str:
+        data = in_short(sorted({cell.dataset for cell in self.cells}))
+        return f"Results({len(self.cells)} cells of {data}; configs: {in_short(self.journals)})"
 
     @property
     def is_private(self) -> bool:

@@ -218,7 +218,7 @@ def is_collection(X: Any) -> bool:
     return any(base.__module__.partition(".")[0] in _PACKAGES for base in type(X).__mro__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _ReadFrame(Generic[Rows]):
     """Reads a partition of a DataFrame in the types that the whole DataFrame states.
 
@@ -245,7 +245,7 @@ class _ReadFrame(Generic[Rows]):
         return self.read(pd.DataFrame(frame, copy=False), _as_stated(y, self.targets))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _ReadArray(Generic[Rows]):
     """Reads a block of an Array of the types that the whole Array states."""
 

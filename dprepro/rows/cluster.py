@@ -66,7 +66,7 @@ class Seen:
     digest: bytes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SortedPart:
     """A partition in whole numbers, on a worker."""
 

@@ -37,7 +37,7 @@ class Source:
     n_rows: int | None = None
 
 
-@dataclass
+@dataclass(repr=False)
 class Ingested:
     """What is known of rows in a store; all of it is private.
 

@@ -103,7 +103,7 @@ class Columns(Protocol):
         """Give back the memory of what was read: a question is answered."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SortedRows:
     """Rows in whole numbers, as a method takes them.
 

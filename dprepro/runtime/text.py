@@ -13,6 +13,7 @@ import json
 import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from html import escape
 from typing import Any
 
 # What no XML document may hold. Journals can.
@@ -147,6 +148,38 @@ def legible(text: str) -> str:
 def plain(text: str) -> str:
     """Return `text` so that matplotlib reads no formula into it and can write it as XML."""
     return visible(text).replace("$", r"\$")
+
+
+def html_table(
+    heads: Sequence[object],
+    rows: Iterable[Sequence[object]],
+    caption: str = "",
+    notes: Iterable[str] = (),
+) -> str:
+    """Return a table for a notebook, a caption above it and notes below; all texts are escaped."""
+
+    def line(cells: Iterable[object], tag: str) -> str:
+        return f"<tr>{''.join(f'<{tag}>{escape(str(cell))}</{tag}>' for cell in cells)}</tr>"
+
+    above = f"<p>{escape(caption)}</p>" if caption else ""
+    below = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    body = "".join(line(cells, "td") for cells in rows)
+    return (
+        f"<div>{above}<table><thead>{line(heads, 'th')}</thead><tbody>{body}</tbody></table>"
+        f"{f'<ul>{below}</ul>' if below else ''}</div>"
+    )
+
+
+def in_short(names: Sequence[str], most: int = 6) -> str:
+    """Return names with commas; of more than `most` the first, and how many more there are.
+
+    Examples
+    --------
+    >>> in_short(["age", "sex", "city"], 2)
+    'age, sex and 1 more'
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def shortened(text: str, longest: int) -> str:

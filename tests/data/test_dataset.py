@@ -21,4 +21,6 @@ def test_a_dataset_shows_no_row_and_no_number_of_rows(
     assert len(dataset.X) == 17
     shown = as_text(dataset).removeprefix("[").removesuffix("]")
     source = str(path.with_name("toy.csv"))
-    assert shown == f"Dataset(name='toy', task='binary', features=2, source={source!r})"
+    assert (
+        shown == f"Dataset(name='toy', task='binary', features=2: age, colour, source={source!r})"
+    )

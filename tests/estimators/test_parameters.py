@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import warnings
+from dataclasses import asdict
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -188,7 +189,7 @@ def test_what_equals_a_plain_value_gives_the_same_bits(kind):
         assert clone(same).get_params().keys() == change.keys() | plain_values.keys()
         if hasattr(model, "ledger_"):
             assert same.ledger_ == model.ledger_
-            assert repr(same.ledger_) == repr(model.ledger_)
+            assert repr(asdict(same.ledger_)) == repr(asdict(model.ledger_))
 
 
 @pytest.mark.parametrize("kind", estimators(), ids=lambda kind: kind.__name__)
