@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dprepro
 from dprepro import (
     CategoricalFeature,
     Dataset,
@@ -214,3 +215,8 @@ def test_an_edit_takes_numbers_of_numpy_and_refuses_others_by_name():
     for wrong in (1, None, "a", LedgerEntry):
         with pytest.raises(ValueError, match="entry must be a LedgerEntry"):
             Ledger(1, 0, "replace-one").add(wrong)
+
+
+def test_the_package_says_that_it_is_typed():
+    """Without the file, type checkers of users take every name for Any."""
+    assert (Path(dprepro.__file__).parent / "py.typed").is_file()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import calendar
 import math
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dprepro.runtime.arguments import Instance, flag, name_of, real, refusal, sequence, texts
-from dprepro.runtime.errors import HOW_NUMBERS_LOOK, nearest
+from dprepro.runtime.errors import HOW_NUMBERS_LOOK, DpreproWarning, nearest
 from dprepro.runtime.text import in_short
 
 if TYPE_CHECKING:
@@ -185,8 +186,9 @@ class Domain:
         missing
             Names of columns whose values may be missing.
         observed
-            Read what is not stated from the rows, as the papers did. `Domain.observed` then names
-            every such read: epsilon does not cover it, and no guarantee holds.
+            Read what is not stated from the rows, as the papers did. A DpreproWarning and
+            `Domain.observed` then name every such read: epsilon does not cover it, and no guarantee
+            holds.
 
         Raises
         ------
@@ -216,7 +218,9 @@ class Domain:
         _refuse_names(names, {"bounds": limits, "categories": known, "missing": may_lack})
         lacking: dict[str, str] = {}
         features: list[Feature] = []
-        reads: dict[str, None] = {}
+        unstated = [name for name in names if name not in known and name not in limits]
+        seen = cls.observe(frame[unstated], np.zeros(1), "binary") if reads_rows else None
+        read = {feature.name: feature for feature in seen.features} if seen else {}
         for position, name in enumerate(names):
             column = frame.iloc[:, position]
             if name in known:
@@ -224,15 +228,21 @@ class Domain:
                 features.append(CategoricalFeature(name, listed, name in may_lack))
             elif name in limits:
                 features.append(_bounded(column, name, limits[name], name in may_lack))
-            elif reads_rows:
-                seen = cls.observe(frame.iloc[:, [position]], np.zeros(1), "binary")
-                features += seen.features
-                reads |= dict.fromkeys(seen.observed)
+            elif name in read:
+                features.append(read[name])
             else:
                 lacking[name] = "categories" if is_categorical(column) else "bounds"
         if lacking:
             raise ValueError(_what_to_state(lacking))
-        return cls(tuple(features), target, tuple(reads))
+        reads = seen.observed if seen and read else ()
+        if reads:
+            warnings.warn(
+                f"Domain.from_frame reads from the rows: {'; '.join(reads)}. Epsilon does not "
+                "cover what it reads. State bounds and categories instead.",
+                DpreproWarning,
+                stacklevel=2,
+            )
+        return cls(tuple(features), target, reads)
 
     @classmethod
     def observe(cls, X: pd.DataFrame, y: np.ndarray, task: TaskKind) -> Domain:

@@ -62,5 +62,6 @@ class NotebookDisplay:
         before = f", {self._done} from before" if self._done else ""
         failed = f", {self._failed} failed" if self._failed else ""
         said = f"{self._name}: {self._ran}/{self._total} tasks{before}{failed}{more}"
-        bar = f'<progress value="{self._ran}" max="{max(self._total, 1)}"></progress>'
+        value = self._ran if self._total else 1
+        bar = f'<progress value="{value}" max="{self._total or 1}"></progress>'
         return f"<div>{bar} {escape(said)}</div>"

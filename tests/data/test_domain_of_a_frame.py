@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from dprepro import CategoricalFeature, Domain, DpreproError, NumericFeature, load, load_domain
+from dprepro.runtime.errors import DpreproWarning
 
 FRAME = pd.DataFrame({
     "age": [39.5, 50.25], "hours": [40, 13], "city": ["Zanzibar", "Quito"],
@@ -43,9 +44,9 @@ def test_every_column_of_which_nothing_is_stated_is_named_with_lines_to_paste():
 
 
 def test_what_is_read_by_consent_is_named_and_no_guarantee_holds_for_it():
-    found = Domain.from_frame(
-        FRAME[["age", "hours", "city"]], target=(0, 1), bounds={"hours": (0, 100)}, observed=True
-    )
+    columns = FRAME[["age", "hours", "city"]]
+    with pytest.warns(DpreproWarning, match="rows: bounds of age; categories of city; which"):
+        found = Domain.from_frame(columns, target=(0, 1), bounds={"hours": (0, 100)}, observed=True)
     whole = Domain.observe(FRAME[["age", "city"]], np.array([0, 1]), "binary")
     assert found.features == (
         whole.features[0], NumericFeature("hours", 0, 100), whole.features[1],
