@@ -52,10 +52,10 @@ _MODULES = {
     "audit": "audit", "budget": "release", "check": "check", "cite": "cite", "compare": "compare",
     "configs": "catalogue", "data": "data", "documents": "catalogue", "edit": "models",
     "export": "export", "export-crate": "export", "fit": "models", "forensics": "forensics",
-    "ledger": "ledger", "methods": "catalogue", "new": "new", "plot": "plot", "predict": "predict",
-    "release": "release", "report": "report", "results": "results", "run": "run",
-    "schema": "schema", "score": "models", "show": "show", "table": "table", "tune": "tune",
-    "verify": "release", "votes": "show",
+    "ledger": "ledger", "methods": "catalogue", "new": "new", "paper": "paper", "plot": "plot",
+    "predict": "predict", "release": "release", "report": "report", "results": "results",
+    "run": "run", "schema": "schema", "score": "models", "show": "show", "table": "table",
+    "tune": "tune", "verify": "release", "votes": "show",
 }  # fmt: skip
 """In which module of this folder each command is, a function or a group of its name."""
 
@@ -90,7 +90,7 @@ complete_names(app)
 
 _PRINTING = {
     "budget", "check", "cite", "compare", "configs", "data", "documents", "forensics", "ledger",
-    "methods", "results", "table", "votes",
+    "methods", "paper", "results", "table", "votes",
 }  # fmt: skip
 """Commands whose result is what they print: where that is lost, they have failed."""
 

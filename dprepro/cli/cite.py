@@ -17,6 +17,7 @@ from dprepro.runtime.text import latex, one_line
 if TYPE_CHECKING:
     from dprepro.data.card import Card
     from dprepro.methods.entry import Method
+    from dprepro.papers.document import Document
 
 # An entry begins at "@kind{key," and ends at a brace in the first column.
 _ENTRY = re.compile(r"^@\w+\{([^,\s]+),\n.*?^\}$", re.MULTILINE | re.DOTALL)
@@ -27,7 +28,8 @@ def cite(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="Datasets (or paths of cards), methods, documents; default: dprepro itself.",
+            help="Datasets (or paths of cards), methods, documents (or folders of papers); "
+            "default: dprepro itself.",
         ),
     ] = None,
 ) -> None:
@@ -45,18 +47,21 @@ def _entries_of(name: str) -> list[str]:
     """Return the entries of all that has this name: a method and a dataset can share one."""
     from dprepro.data.card import card_names, load_card
     from dprepro.methods.registry import all_methods, refuse_shared
-    from dprepro.papers.document import load_documents
+    from dprepro.papers.document import load_documents, select_documents
+    from dprepro.papers.folders import is_folder
 
     if name == "dprepro":
         return [references()["dprepro"]]
     methods, documents = all_methods(), load_documents()
     found: list[str] = []
-    if name in card_names() or name.endswith((".yaml", ".yml")):
+    is_card = name in card_names() or name.endswith((".yaml", ".yml"))
+    if is_card:
         found += _of_card(load_card(name))
     if name in methods:
         found += _of_method(methods[name])
-    if name in documents:
-        found += _of_keys(documents[name].cite)
+    if name in documents or (not is_card and is_folder(name)):
+        (document,) = select_documents(name)
+        found += _of_document(document)
     if not found:
         refuse_shared(name, methods)
         known = [*card_names(), *methods, *documents]
@@ -73,7 +78,8 @@ def _of_keys(keys: list[str] | tuple[str, ...]) -> Iterator[str]:
         if key not in references():
             raise DpreproError(
                 f"`cite` names {key!r}, not an entry of {FILE.name}; a card of your own says "
-                "where its rows come from in `citation` and `url`"
+                "where its rows come from in `citation` and `url`, and a paper of your own in "
+                "`title`: leave `cite` out there"
             )
         yield references()[key]
 
@@ -85,6 +91,13 @@ def _of_card(card: Card) -> list[str]:
         return list(_of_keys(card.cite))
     fields = (("title", card.title or card.name), ("note", card.citation), ("url", card.url))
     return [entry("misc", card.name, fields)]
+
+
+def _of_document(document: Document) -> list[str]:
+    """Return the entries that a document names, else one of its title: those of one's own."""
+    if document.cite:
+        return list(_of_keys(document.cite))
+    return [entry("misc", document.paper, [("title", document.title)])]
 
 
 def _of_method(method: Method) -> list[str]:

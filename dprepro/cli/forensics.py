@@ -73,7 +73,8 @@ def forensics(
     with Waiting() as waiting:
         waiting.step("reading the journals")
         names = [path.stem for path in journal_paths(results)]
-        questions, documents = load_hypotheses(hypotheses), select_documents(paper)
+        documents = select_documents(paper)  # opens the folder of a paper of one's own
+        questions = load_hypotheses(hypotheses)
         measured = read(results, names)
         found = columns_of(questions, documents, measured)
     for option, wanted, known in (

@@ -1,4 +1,4 @@
-"""`dprepro new`: files to begin with: a card, a config, a private method."""
+"""`dprepro new`: files to begin with: a card, a config, a paper, a private method."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Task(str, Enum):
 
 new = typer.Typer(
     no_args_is_help=True,
-    help="Write a card, a config or a method to begin with.\n\n"
+    help="Write a card, a config, a paper or a method to begin with.\n\n"
     "Example: dprepro new dataset data.csv",
 )
 
@@ -236,4 +236,35 @@ def method(
         "pytest`)\n"
         f"Audit it, when {registry.PLUGIN_VARIABLE} is set: dprepro audit {name} "
         "--output results/audit.json"
+    )
+
+
+@new.command()
+def paper(
+    name: Annotated[str, typer.Argument(help="What to call it, such as smith-2026.")],
+    folder: Annotated[
+        Path | None, typer.Option(help="Where to write it.", show_default="./NAME")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Write the folder of a paper: its layout, its printed cells and its claims, with comments.
+
+    It is sound as it stands, with numbers of an example. Replace these by what the paper prints.
+
+    Example: dprepro new paper smith-2026
+    """
+    from dprepro.papers.folders import paper_folders
+    from dprepro.release.scaffold import paper_files, write_new
+
+    files = paper_files(name)
+    if name in paper_folders():
+        raise DpreproError(f"there is a paper called {name!r} already; choose another name")
+    place = folder or Path(name)
+    written: Mapping[Path, str] = {place / file: text for file, text in files.items()}
+    write_new(written, force)
+    given = place if place.is_absolute() else f"./{place}"
+    say(
+        f"{place}: {', '.join(files)}\n"
+        f"Check it: dprepro paper check {shell(given)}\n"
+        f"In a config: published: {{paper: {given}, table: 1}}, a path from the config's folder"
     )

@@ -181,7 +181,9 @@ Configs = Annotated[
 Paper = Annotated[
     str | None,
     typer.Option(
-        "--paper", help="Only this document; the beginning of its name is enough, e.g. dp-ebm."
+        "--paper",
+        help="Only this document: its name, the beginning of it (dp-ebm), or the folder of a paper "
+        "of your own (./mypaper).",
     ),
 ]
 Margins = Annotated[

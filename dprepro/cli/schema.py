@@ -1,4 +1,4 @@
-"""`dprepro schema`: JSON Schemas of configs, cards, journals, model files and statements."""
+"""`dprepro schema`: JSON Schemas of configs, cards, papers, journals, model files, statements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import typer
 
 from dprepro.runtime.errors import DpreproError
 
-_ALL = ("config", "card", "journal", "model", "statement")
+_ALL = (
+    "config", "card", "journal", "model", "statement",
+    "paper", "claims", "deviations", "hypotheses",
+)  # fmt: skip
 
 
 def schema(
@@ -30,13 +33,19 @@ def schema(
 
     Example: dprepro schema --output schemas
     """
-    from dprepro.release.json_schemas import SCHEMAS, json_schema
+    from dprepro.judge.paper_check import MODELS
+    from dprepro.release.json_schemas import SCHEMAS, json_schema, yaml_schema
 
     if name is None and output is None:
         raise DpreproError(
             f"give a NAME ({', '.join(_ALL)}) to print one schema, or --output FOLDER to write all"
         )
-    found = {each: json_schema(each) for each in ([name] if name else SCHEMAS)}
+    found = {
+        each: yaml_schema(MODELS[each], f"{each}.yaml of a paper, as dprepro reads it")
+        if each in MODELS
+        else json_schema(each)
+        for each in ([name] if name else (*SCHEMAS, *MODELS))
+    }
     texts = {each: json.dumps(one, indent=1, ensure_ascii=False) for each, one in found.items()}
     if output is None:
         typer.echo(texts[str(name)])

@@ -27,7 +27,8 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from dprepro.runtime.errors import DpreproError, nearest
+from dprepro.papers.folders import find_paper, table_names
+from dprepro.runtime.errors import DpreproError, nearest, require_known
 from dprepro.runtime.files import builtin, is_file
 from dprepro.runtime.text import shell
 from dprepro.runtime.yaml_files import YamlSource, explain_all, read_yaml, refuse_other_kind
@@ -166,6 +167,9 @@ class FrozenModel(BaseModel):
 
 class Published(FrozenModel):
     """The published table that an experiment reproduces.
+
+    `paper` is the name of a paper that comes with dprepro, the beginning of one, or the folder of
+    one's own, relative to the config's; a config that was read has the name that stands in it.
 
     `looks` says that the experiment adds splits to cells of a config that has as many as were
     printed, and after how many splits verdicts are looked at; tables go on to show the printed
@@ -587,5 +591,19 @@ def _validate(values: dict[str, Any], source: YamlSource) -> ExperimentConfig:
         config = ExperimentConfig.model_validate(values)
     except ValidationError as error:
         raise DpreproError(explain_all(error, ExperimentConfig, source, ["include"])) from error
+    if config.published is not None:
+        named = _with_full_name(config.published, source)
+        config = config.model_copy(update={"published": named})
     config._source = source
     return config
+
+
+def _with_full_name(given: Published, source: YamlSource) -> Published:
+    """Return it with the name of its paper. Raises DpreproError if that has no such table."""
+    try:
+        paper = find_paper(given.paper, source.path.parent)
+    except DpreproError as error:
+        raise DpreproError(f"{source.where('published', 'paper')}: {error}") from error
+    where = f"{source.where('published', 'table')}: {paper} has no table"
+    require_known(given.table, table_names(paper), where, "")
+    return given.model_copy(update={"paper": paper})

@@ -21,7 +21,7 @@ from dprepro.judge.equivalence import score_difference
 from dprepro.judge.quantities import builtin_config, compute, entry_of, found_params
 from dprepro.papers.cells import PublishedCell, load_published
 from dprepro.papers.schema import Names, Numbers, Selector, Strict
-from dprepro.results.margins import METRICS, Margin, level
+from dprepro.results.margins import Margin, find_metric, level
 from dprepro.runtime.errors import DpreproError, nearest
 
 _ALLOWED = 2 * math.sqrt(2)
@@ -134,7 +134,7 @@ class Means:
 
 def _lead(metric: str, own: float, other: float) -> float:
     """Return how far `own` is ahead of `other`, in units of the metric; 0 if by rounding alone."""
-    is_higher_better = METRICS[metric].higher_is_better
+    is_higher_better = find_metric(metric).higher_is_better
     return score_difference(own, other) if is_higher_better else score_difference(other, own)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -30,11 +30,12 @@ from dprepro.judge.claim_kinds import (
     Within,
 )
 from dprepro.judge.verdicts import CellVerdict, Verdict
-from dprepro.papers.cells import FOLDER, PublishedCell, load_published
-from dprepro.papers.schema import Strict
+from dprepro.papers.cells import PublishedCell, load_published
+from dprepro.papers.folders import FOLDER, files_of
+from dprepro.papers.schema import Printed, Strict
 from dprepro.results.margins import Margin
-from dprepro.runtime.errors import DpreproError
-from dprepro.runtime.yaml_files import read_model
+from dprepro.runtime.errors import Faults
+from dprepro.runtime.yaml_files import read_with_source
 
 
 class Claims(Strict):
@@ -52,30 +53,50 @@ class Claims(Strict):
     settings: list[Settings] = Field(default_factory=list)
     repeats: list[Repeats] = Field(default_factory=list)
 
+    def by_place(self) -> Iterator[tuple[str, int, Claim]]:
+        """Yield the claims of all kinds, each after its kind and its number in the list of it."""
+        for kind in list(Claims.model_fields)[1:]:
+            for number, claim in enumerate(getattr(self, kind)):
+                yield kind, number, claim
+
     def all(self) -> list[Claim]:
         """Return the claims of all kinds."""
-        return [claim for kind, claims in dict(self).items() if kind != "paper" for claim in claims]
+        return [claim for _, _, claim in self.by_place()]
 
 
-@cache
 def load_claims(folder: Path = FOLDER) -> dict[str, list[Claim]]:
     """Return the claims of each document that has a file of them.
 
     Raises DpreproError if a file is malformed, gives a name twice, or names cells that are not
     printed.
     """
-    claims = {}
-    for path in sorted(folder.glob("*/claims.yaml")):
-        found = read_model(path, Claims)
-        printed = load_published(found.paper)
-        names = [claim.name for claim in found.all()]
-        for claim in found.all():
-            if names.count(claim.name) > 1:
-                raise DpreproError(f"{path}: two claims are called {claim.name!r}; rename one")
-            for selector in claim.selectors():
-                selector.require_printed(printed, f"{path}: claim {claim.name}")
-        claims[found.paper] = found.all()
-    return claims
+    paths = files_of("claims.yaml", folder=folder)
+    found = (_read(path, path.stat().st_mtime_ns) for path in paths)
+    return {claims.paper: claims.all() for claims in found}
+
+
+@cache
+def _read(path: Path, changed: int) -> Claims:
+    return read_claims(path)
+
+
+def read_claims(path: Path, printed: Printed = load_published) -> Claims:
+    """Return the claims of a file.
+
+    Raises DpreproError as `load_claims`, with all faults; `printed` gives the cells of a paper.
+    """
+    source, found = read_with_source(path, Claims)
+    faults, lines = Faults(), dict[str, str]()
+    cells = printed(found.paper)
+    for kind, number, claim in found.by_place():
+        where = f"{source.where(kind, number)}: claim {claim.name}"
+        if lines.setdefault(claim.name, where) != where:
+            faults.append(f"{where}: two claims are called {claim.name!r}; rename one")
+        for selector in claim.selectors():
+            with faults.noted():
+                selector.require_printed(cells, where)
+    faults.require_none()
+    return found
 
 
 class Outcome(str, Enum):

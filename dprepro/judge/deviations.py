@@ -8,11 +8,12 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from dprepro.judge.claims import load_claims
-from dprepro.papers.cells import FOLDER, files_of, load_published
-from dprepro.papers.schema import Names, Numbers, Selector, Strict
-from dprepro.runtime.errors import DpreproError, nearest
+from dprepro.papers.cells import load_published
+from dprepro.papers.folders import FOLDER, files_of
+from dprepro.papers.schema import Names, Numbers, Printed, Selector, Strict
+from dprepro.runtime.errors import DpreproError, Faults, nearest, require_known
 from dprepro.runtime.files import builtin, checkout
-from dprepro.runtime.yaml_files import read_model
+from dprepro.runtime.yaml_files import read_with_source
 
 
 class Evidence(Strict):
@@ -49,7 +50,7 @@ class Evidence(Strict):
             known = {path.stem for path in results.glob("*.parquet")}
             if not (configs / f"{self.results}.yaml").is_file() or self.results not in known:
                 raise DpreproError(
-                    f"{path}: {where}: evidence: no recorded results of a built-in config "
+                    f"{where}: evidence: no recorded results of a built-in config "
                     f"{self.results!r}{nearest(self.results, sorted(known)) or '.'} "
                     "Allowed: configs with a journal in results/"
                 )
@@ -63,7 +64,7 @@ class Evidence(Strict):
         texts = [(f / file).read_text("utf8") for f in folders if f and (f / file).is_file()]
         if not any(not name or f"def {name}(" in text for text in texts):
             raise DpreproError(
-                f"{path}: {where}: evidence: there is no {place!r}. Allowed: a path in the "
+                f"{where}: evidence: there is no {place!r}. Allowed: a path in the "
                 "repository or beside this file, and for a test also ::NAME"
             )
 
@@ -113,7 +114,9 @@ class ClaimDeviation(Reviewed):
     claim: str
 
 
-class _File(Strict):
+class Deviations(Strict):
+    """The explained cells and claims of a file."""
+
     deviations: list[Deviation] = Field(default_factory=list)
     claims: list[ClaimDeviation] = Field(default_factory=list)
 
@@ -121,36 +124,45 @@ class _File(Strict):
 def load_deviations(path: Path | None = None) -> list[Deviation]:
     """Return the explained deviations of all papers, or those of a user's file, in file order.
 
-    Raises DpreproError if the file is malformed, or an entry names something that is not printed,
-    or evidence that does not exist.
+    Raises DpreproError as `read_deviations`.
     """
-    found = []
-    for file in files_of("deviations.yaml", path):
-        for number, entry in enumerate(read_model(file, _File).deviations, start=1):
-            where = f"deviation {number}"
-            entry.require_printed(load_published(entry.paper), f"{file}: {where}")
-            for evidence in entry.evidence:
-                evidence.require(file, where)
-            found.append(entry)
-    return found
+    files = files_of("deviations.yaml", path)
+    return [entry for file in files for entry in read_deviations(file).deviations]
 
 
 def load_claim_deviations(path: Path | None = None) -> list[ClaimDeviation]:
     """Return the explained claims that do not hold, of all papers or of a user's file.
 
-    Raises DpreproError if the file is malformed, or an entry names a claim or evidence that does
-    not exist.
+    Raises DpreproError as `read_deviations`.
     """
-    found = []
-    for file in files_of("deviations.yaml", path):
-        for number, entry in enumerate(read_model(file, _File).claims, start=1):
-            names = [claim.name for claim in load_claims().get(entry.paper, [])]
-            if entry.claim not in names:
-                raise DpreproError(
-                    f"{file}: claim {number}: {entry.paper} has no claim {entry.claim!r}"
-                    f"{nearest(entry.claim, names) or '.'} Allowed: {', '.join(names) or 'none'}"
-                )
-            for evidence in entry.evidence:
-                evidence.require(file, f"claim {number}")
-            found.append(entry)
+    files = files_of("deviations.yaml", path)
+    return [entry for file in files for entry in read_deviations(file).claims]
+
+
+def read_deviations(path: Path, printed: Printed = load_published) -> Deviations:
+    """Return what a file explains; `printed` gives the cells of a paper.
+
+    Raises DpreproError, with all faults, if the file is malformed, or an entry names cells that are
+    not printed, or a claim or evidence that does not exist.
+    """
+    source, found = read_with_source(path, Deviations)
+    faults = Faults()
+    for number, entry in enumerate(found.deviations):
+        where = f"{source.where('deviations', number)}: deviation {number + 1}"
+        with faults.noted():
+            entry.require_printed(printed(entry.paper), where)
+        _note_evidence(entry, path, where, faults)
+    for number, claim in enumerate(found.claims):
+        where = f"{source.where('claims', number)}: claim {number + 1}"
+        with faults.noted():
+            names = [known.name for known in load_claims().get(claim.paper, [])]
+            require_known(claim.claim, names, f"{where}: {claim.paper} has no claim", "")
+        _note_evidence(claim, path, where, faults)
+    faults.require_none()
     return found
+
+
+def _note_evidence(entry: Reviewed, path: Path, where: str, faults: Faults) -> None:
+    for evidence in entry.evidence:
+        with faults.noted():
+            evidence.require(path, where)

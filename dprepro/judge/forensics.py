@@ -18,7 +18,7 @@ from dprepro.papers.cells import PublishedCell
 from dprepro.papers.document import Document
 from dprepro.papers.hypotheses import HeldOut, Hypothesis, Question
 from dprepro.results.folder import ResultCell, Results
-from dprepro.results.margins import METRICS
+from dprepro.results.margins import find_metric
 from dprepro.runtime.errors import DpreproError
 
 
@@ -86,7 +86,7 @@ def compared(cell: PublishedCell, document: Document, result: ResultCell) -> Com
     mean, sd = result.mean(cell.metric), result.sd(cell.metric)
     if sd is None:
         return None
-    margin = METRICS[cell.metric].margin.width(cell)
+    margin = find_metric(cell.metric).margin.width(cell)
     sample = Sample(mean, sd, result.splits(cell.metric))
     return compare(sample, printed_sample(cell, document), margin)
 

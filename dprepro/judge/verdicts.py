@@ -17,7 +17,7 @@ from dprepro.judge.equivalence import LEVEL, Comparison, Sample, compare, shares
 from dprepro.papers.cells import PublishedCell
 from dprepro.papers.document import Document
 from dprepro.results.folder import ResultCell, Results
-from dprepro.results.margins import METRICS, Margin, find_metric
+from dprepro.results.margins import Margin, find_metric
 
 # As many of ours as one likes: what they add to an error is far below any printed digit.
 _MOST_SPLITS = 10**7
@@ -356,7 +356,7 @@ def verdict_of(comparison: Comparison, level: float, metric: str) -> Verdict:
         return Verdict.EQUIVALENT
     if not comparison.is_different(level):
         return Verdict.INCONCLUSIVE
-    is_better = (comparison.difference > 0) == METRICS[metric].higher_is_better
+    is_better = (comparison.difference > 0) == find_metric(metric).higher_is_better
     return Verdict.BETTER if is_better else Verdict.WORSE
 
 

@@ -10,10 +10,11 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from dprepro.papers.cells import FOLDER, PublishedCell, load_published
-from dprepro.papers.schema import Names, Selector, Strict
-from dprepro.runtime.errors import DpreproError, nearest
-from dprepro.runtime.yaml_files import read_model
+from dprepro.papers.cells import PublishedCell, load_published
+from dprepro.papers.folders import FOLDER, LAYOUT, find_paper, paper_folders
+from dprepro.papers.schema import Names, Printed, Selector, Strict, require_known
+from dprepro.runtime.errors import Faults
+from dprepro.runtime.yaml_files import YamlSource, read_with_source
 
 
 class Protocol(Strict):
@@ -273,49 +274,83 @@ def load_documents(folder: Path = FOLDER) -> dict[str, Document]:
 
     Raises DpreproError if a layout is malformed, or names cells that the document does not print.
     """
-    documents = {}
-    for path in sorted(folder.glob("*/paper.yaml")):
-        document = read_model(path, Document)
-        for entry in (*document.impossible, *document.one_draw, *document.chosen):
-            entry.require_printed(load_published(document.paper), str(path))
-        _require_sound(document, str(path))
-        documents[document.paper] = document
-    return documents
+    found = (read_document(path.parent) for path in sorted(folder.glob(f"*/{LAYOUT}")))
+    return {document.paper: document for document in found}
 
 
-def _require_sound(document: Document, where: str) -> None:
-    """Refuse choices that look at cells that nobody prints, and two choices of one column."""
-    for choice in document.chosen:
-        for looked_at in choice.selected_on:
-            printed = load_published(looked_at.paper or document.paper)
-            looked_at.require_printed(printed, f"{where}: chosen: selected_on")
-    for cell in document.cells():
+def read_document(folder: Path, printed: Printed = load_published) -> Document:
+    """Return the document that a folder lays out.
+
+    Raises DpreproError as `load_documents`, with all faults; `printed` gives the cells of a paper.
+    """
+    source, document = read_with_source(folder / LAYOUT, Document)
+    faults = Faults()
+    own = printed(document.paper)
+    for name in ("impossible", "one_draw", "chosen"):
+        for number, entry in enumerate(getattr(document, name)):
+            with faults.noted():
+                entry.require_printed(own, source.where(name, number))
+    _note_places(document, own, source, folder / "cells.csv", faults)
+    _note_choices(document, source, printed, faults)
+    faults.require_none()
+    return document
+
+
+def _note_places(
+    document: Document,
+    cells: Sequence[PublishedCell],
+    source: YamlSource,
+    path: Path,
+    faults: Faults,
+) -> None:
+    """Note printed cells without a place in the layout, and places without a printed cell."""
+    for cell in cells:
+        with faults.noted():
+            where = f"{path}:{cell.line}"
+            require_known(cell.paper, [document.paper], f"{where}: paper", f"of {source.path}")
+            require_known(cell.table, document.tables, f"{where}: table", f"of {source.path}")
+            layout = document.tables[cell.table]
+            here = f"of table {cell.table} in {source.path}"
+            methods = [name for c in layout.columns for name in (c.method, c.nonprivate) if name]
+            metrics = [layout.metric, *layout.also]
+            require_known(cell.dataset, layout.datasets, f"{where}: dataset", here)
+            require_known(cell.method, methods, f"{where}: method", here)
+            require_known(cell.metric, metrics, f"{where}: metric", here)
+    for table, layout in document.tables.items():
+        own = [cell for cell in cells if cell.table == table]
+        for dataset in layout.datasets if own else ():
+            with faults.noted():
+                known = list(dict.fromkeys(cell.dataset for cell in own))
+                where = source.where("tables", table, "datasets", dataset)
+                require_known(dataset, known, where, f"of table {table} in {path}")
+
+
+def _note_choices(document: Document, source: YamlSource, printed: Printed, faults: Faults) -> None:
+    """Note choices that look at cells that nobody prints, and two choices of one column."""
+    for number, choice in enumerate(document.chosen):
+        for position, looked_at in enumerate(choice.selected_on):
+            with faults.noted():
+                cells = printed(looked_at.paper or document.paper)
+                where = source.where("chosen", number, "selected_on", position)
+                looked_at.require_printed(cells, where)
+    for cell in printed(document.paper):
         if sum(choice.matches(cell) for choice in document.chosen) > 1:
-            raise DpreproError(
-                f"{where}: chosen: two entries hold {cell}; let one entry say how it was chosen"
+            faults.append(
+                f"{source.where('chosen')}: two entries hold {cell}; let one entry say how it was "
+                "chosen"
             )
+            break
 
 
 def select_documents(paper: str | None = None) -> list[Document]:
     """Return the named document (the beginning of its name is enough), or all with a layout.
 
-    Raises DpreproError if no document, or more than one, has a name that begins so; the message
-    lists the names.
+    `paper` may be the folder of a user's own, which is read again each time.
+
+    Raises DpreproError as `find_paper` and `read_document`.
     """
     documents = load_documents()
     if paper is None:
         return list(documents.values())
-    if paper in documents:
-        return [documents[paper]]
-    names = list(documents)
-    found = [name for name in names if paper and name.startswith(paper)]
-    if len(found) > 1:
-        raise DpreproError(
-            f"document {paper!r} could be {' or '.join(found)}; give more of the name"
-        )
-    if not found:
-        raise DpreproError(
-            f"document {paper!r} has no table layout{nearest(paper, names) or '.'} "
-            f"Allowed: {', '.join(names)}. A file paper.yaml beside its cells.csv adds one."
-        )
-    return [documents[found[0]]]
+    name = find_paper(paper)
+    return [documents[name] if name in documents else read_document(paper_folders()[name])]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, model_validator
 
-from dprepro.papers.cells import FOLDER, files_of, load_published
-from dprepro.papers.schema import Names, Selector, Strict
-from dprepro.runtime.yaml_files import read_model
+from dprepro.papers.cells import PublishedCell, load_published
+from dprepro.papers.folders import files_of
+from dprepro.papers.schema import Names, Printed, Selector, Strict
+from dprepro.runtime.errors import Faults
+from dprepro.runtime.yaml_files import read_with_source
 
 
 class Hypothesis(Strict):
@@ -60,10 +63,10 @@ class Columns(Strict):
     table: str
     datasets: Names = Field(min_length=1)
 
-    def require_printed(self, paper: str, method: str, where: str) -> None:
-        """Raise DpreproError unless `paper` prints this method in each of the columns."""
+    def require_printed(self, cells: Sequence[PublishedCell], method: str, where: str) -> None:
+        """Raise DpreproError unless `cells` print this method in each of the columns."""
         selector = Selector(tables=[self.table], datasets=self.datasets, methods=[method])
-        selector.require_printed(load_published(paper), where)
+        selector.require_printed(cells, where)
 
 
 class HeldOut(Strict):
@@ -87,43 +90,53 @@ class HeldOut(Strict):
         return self
 
 
-class _File(Strict):
+class Hypotheses(Strict):
+    """The questions of a file, and the settings that are judged on other cells."""
+
     questions: list[Question]
     held_out: list[HeldOut] = Field(default_factory=list)
-
-
-@cache  # `dprepro check` asks three times for what comes with dprepro
-def _shipped(path: Path) -> _File:
-    return read_model(path, _File)
-
-
-def _read(path: Path) -> _File:
-    return _shipped(path) if FOLDER in path.parents else read_model(path, _File)
 
 
 def load_hypotheses(path: Path | None = None) -> list[Question]:
     """Return the questions of all papers, or those of a user's file, in file order.
 
-    Raises DpreproError if the file is malformed, or a question names something that is not printed.
+    Raises DpreproError as `read_hypotheses`.
     """
-    found = []
-    for file in files_of("hypotheses.yaml", path):
-        for number, entry in enumerate(_read(file).questions, start=1):
-            columns = Columns(table=entry.table, datasets=entry.datasets)
-            columns.require_printed(entry.paper, entry.method, f"{file}: question {number}")
-            found.append(entry)
-    return found
+    files = files_of("hypotheses.yaml", path)
+    return [entry for file in files for entry in _read(file, file.stat().st_mtime_ns).questions]
 
 
 def load_held_out(path: Path | None = None) -> list[HeldOut]:
     """Return which settings are judged on cells that did not choose them, in file order.
 
-    Raises DpreproError if the file is malformed, or an entry names something that is not printed.
+    Raises DpreproError as `read_hypotheses`.
     """
-    found = []
-    for file in files_of("hypotheses.yaml", path):
-        for number, entry in enumerate(_read(file).held_out, start=1):
-            for columns in filter(None, (entry.chosen_on, entry.judged_on)):
-                columns.require_printed(entry.paper, entry.method, f"{file}: held_out {number}")
-            found.append(entry)
+    files = files_of("hypotheses.yaml", path)
+    return [entry for file in files for entry in _read(file, file.stat().st_mtime_ns).held_out]
+
+
+@cache  # asked for questions and for what is held out
+def _read(path: Path, changed: int) -> Hypotheses:
+    return read_hypotheses(path)
+
+
+def read_hypotheses(path: Path, printed: Printed = load_published) -> Hypotheses:
+    """Return what a file asks; `printed` gives the cells of a paper.
+
+    Raises DpreproError, with all faults, if the file is malformed, or an entry names something that
+    is not printed.
+    """
+    source, found = read_with_source(path, Hypotheses)
+    faults = Faults()
+    for number, entry in enumerate(found.questions):
+        where = f"{source.where('questions', number)}: question {number + 1}"
+        columns = Columns(table=entry.table, datasets=entry.datasets)
+        with faults.noted():
+            columns.require_printed(printed(entry.paper), entry.method, where)
+    for number, held in enumerate(found.held_out):
+        where = f"{source.where('held_out', number)}: held_out {number + 1}"
+        for columns in filter(None, (held.chosen_on, held.judged_on)):
+            with faults.noted():
+                columns.require_printed(printed(held.paper), held.method, where)
+    faults.require_none()
     return found

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from dprepro.papers.cells import PublishedCell
-from dprepro.runtime.errors import DpreproError, nearest
+from dprepro.runtime.errors import DpreproError, require_known
 
 
 class Strict(BaseModel):
@@ -21,8 +21,18 @@ def _as_list(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-Names = Annotated[list[str], BeforeValidator(_as_list)]
-Numbers = Annotated[list[float], BeforeValidator(_as_list)]
+Printed = Callable[[str], Sequence[PublishedCell]]
+"""Gives the printed cells of a paper by its name."""
+
+
+def _one_or_list(*kinds: str) -> WithJsonSchema:
+    one = {"type": [*kinds]}
+    return WithJsonSchema({"anyOf": [one, {"type": "array", "items": one}]})
+
+
+Names = Annotated[list[str], BeforeValidator(_as_list), _one_or_list("string")]
+# The number inf is a text in YAML.
+Numbers = Annotated[list[float], BeforeValidator(_as_list), _one_or_list("number", "string")]
 
 
 class Selector(Strict):
@@ -63,12 +73,7 @@ class Selector(Strict):
         for field, named in asked:
             known = list(dict.fromkeys(_value(cell, field) for cell in printed))
             for value in named:
-                if value not in known:
-                    raise DpreproError(
-                        f"{where}: {field}: no printed cell has {value!r}"
-                        f"{nearest(str(value), list(map(str, known))) or '.'} "
-                        f"Allowed: {', '.join(map(str, known))}"
-                    )
+                require_known(value, known, f"{where}: {field}: no printed cell has", "")
         selected = [cell for cell in printed if self.matches(cell)]
         for field, named in asked:
             together = {_value(cell, field) for cell in selected}

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from dprepro.additive.record import ModelRecord
 from dprepro.data.card import Card, card_names
@@ -54,13 +54,19 @@ def config_schema() -> Schema:
 
 def card_schema() -> Schema:
     """Return the schema of cards. A card reads every scalar as text, so numbers are texts, too."""
-    found = Card.model_json_schema()
+    found = yaml_schema(Card, "A card of dprepro: one dataset")
     for model in (FeatureDomain, Source, Format, Distinct, Expect):
         found["$defs"][model.__name__]["description"] = inspect.getdoc(model)
+    return _finish(found, found["title"])
+
+
+def yaml_schema(model: type[BaseModel], title: str) -> Schema:
+    """Return the schema of a YAML file that is read as a `model`, which takes scalars as text."""
+    found = model.model_json_schema()
     for keys in _mappings(found):
         if keys.get("type") == "string":
             keys["type"] = _SCALAR
-    return _finish(found, "A card of dprepro: one dataset")
+    return _finish(found, title)
 
 
 def model_schema() -> Schema:

@@ -1,4 +1,4 @@
-"""New files of `dprepro new`: a config for a card, and a private method with ledger and test."""
+"""New files of `dprepro new`: a config for a card, a paper, a private method with its test."""
 
 from __future__ import annotations
 
@@ -107,6 +107,23 @@ def method_files(name: str, task: str = "regression") -> Mapping[str, str]:
     }
     folder = METHOD_TASKS[task]
     return {file: _filled(f"{folder}/{part}", words) for file, part in parts.items()}
+
+
+def paper_files(name: str) -> Mapping[str, str]:
+    """Return the files of a new paper, by their names in its folder: an example to be replaced.
+
+    Raises
+    ------
+    DpreproError
+        If the name is not one for a paper.
+    """
+    if not _NAME.fullmatch(name):
+        raise DpreproError(
+            "a paper is called by small letters, digits and hyphens, such as smith-2026; given "
+            f"{name!r}"
+        )
+    parts = {"paper.yaml": "paper.txt", "cells.csv": "cells.txt", "claims.yaml": "claims.txt"}
+    return {file: _filled(f"paper/{part}", {"@NAME@": name}) for file, part in parts.items()}
 
 
 def package_of(name: str) -> str:

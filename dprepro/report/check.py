@@ -27,7 +27,7 @@ from dprepro.report.formatting import (
 )
 from dprepro.report.tables import STYLES
 from dprepro.results.cell import TUNED_NOTE
-from dprepro.results.margins import METRICS, level
+from dprepro.results.margins import find_metric, level
 from dprepro.runtime.terminal import (
     Renderable,
     StackedColumn,
@@ -211,7 +211,7 @@ def _urgency(cell: CellVerdict) -> tuple[bool, bool, bool]:
 
 def _margins(report: CheckReport) -> Text:
     widths = "; ".join(
-        f"{METRICS[metric].title} {width}" for metric, width in report.margins.items()
+        f"{find_metric(metric).title} {width}" for metric, width in report.margins.items()
     )
     return Text(
         "equivalent: the difference is shown to be smaller than the margin; better, worse: there "

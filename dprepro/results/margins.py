@@ -147,12 +147,19 @@ def how_to_record(metric: str) -> str:
     )
 
 
+class _Margins(dict[str, Margin]):
+    """Margins by metric; of one of scikit-learn's scorers, the margin of its kind."""
+
+    def __missing__(self, name: str) -> Margin:
+        return find_metric(name).margin
+
+
 def margins(overrides: list[str] | None = None) -> dict[str, Margin]:
     """Return the margin of each metric; `overrides` are like ``"auc=0.01"``.
 
     Raises DpreproError if an override is not METRIC=TERMS.
     """
-    result = {name: entry.margin for name, entry in METRICS.items()}
+    result = _Margins({name: entry.margin for name, entry in METRICS.items()})
     for override in overrides or []:
         name, separator, terms = override.partition("=")
         if not separator:

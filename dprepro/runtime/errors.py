@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 DEBUG_VARIABLE = "DPREPRO_DEBUG"
@@ -35,6 +36,23 @@ class DpreproWarning(UserWarning):
     """A warning for the user. The command line prints each one once, as one line."""
 
 
+class Faults(list[str]):
+    """What is wrong with a file, a line each, so that a user hears of all of it at once."""
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Take the lines of an error that is raised in this context, those not there already."""
+        try:
+            yield
+        except DpreproError as error:
+            self.extend(line for line in str(error).split("\n") if line not in self)
+
+    def require_none(self) -> None:
+        """Raise DpreproError with all lines, if there are any."""
+        if self:
+            raise DpreproError("\n".join(self))
+
+
 def nearest(given: str, allowed: Iterable[str], most: int = 1) -> str:
     """Return ``"; did you mean 'x'?"`` for the closest allowed names, or an empty string.
 
@@ -44,6 +62,16 @@ def nearest(given: str, allowed: Iterable[str], most: int = 1) -> str:
     *first, last = [repr(name) for name in nearest_names(given, allowed, most)] or [""]
     names = f"{', '.join(first)} or {last}" if first else last
     return f"; did you mean {names}?" if names else ""
+
+
+def require_known(value: str | float, known: Collection[str | float], where: str, of: str) -> None:
+    """Raise DpreproError unless `value` is one of the `known`; `of` says whose these are."""
+    if value not in known:
+        names = list(map(str, known))
+        raise DpreproError(
+            f"{where} {value!r}{nearest(str(value), names) or '.'} "
+            f"Allowed{f' {of}' if of else ''}: {', '.join(names) or 'none'}"
+        )
 
 
 def nearest_names(given: str, allowed: Iterable[str], most: int = 1) -> list[str]:

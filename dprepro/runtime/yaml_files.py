@@ -361,7 +361,16 @@ Kind = Literal["card", "config", "model file"]
 
 
 def read_model(path: Path, model: type[Model], kind: Kind | None = None) -> Model:
-    """Read the YAML file at `path` as a `model`. Scalars are read as text; the model converts them.
+    """Read the YAML file at `path` as a `model`; see `read_with_source`."""
+    return read_with_source(path, model, kind)[1]
+
+
+def read_with_source(
+    path: Path, model: type[Model], kind: Kind | None = None
+) -> tuple[YamlSource, Model]:
+    """Return the YAML file at `path`, and the `model` that it is.
+
+    Scalars are read as text; the model converts them.
 
     Raises
     ------
@@ -382,7 +391,7 @@ def read_model(path: Path, model: type[Model], kind: Kind | None = None) -> Mode
             "\n  ".join([f"{path}: still to be filled in, in the place of {FILL_IN}:", *places])
         )
     try:
-        return model.model_validate(source.values)
+        return source, model.model_validate(source.values)
     except ValidationError as error:
         raise DpreproError(explain_all(error, model, source)) from error
 

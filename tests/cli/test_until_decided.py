@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app
 from dprepro.papers import document as document_module
+from dprepro.papers import folders
 from dprepro.papers.cells import PublishedCell
 from dprepro.papers.document import Column, Document, Protocol, TableLayout
 from tests.in_process import in_process
@@ -25,7 +26,7 @@ def _printed(method: str, epsilon: float, mean: float, std: float | None) -> Pub
 
 
 @pytest.fixture
-def printed(monkeypatch: pytest.MonkeyPatch) -> list[PublishedCell]:
+def printed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[PublishedCell]:
     """Print a document of the laboratory; a test fills in its cells."""
     cells: list[PublishedCell] = []
     layout = TableLayout(
@@ -37,6 +38,9 @@ def printed(monkeypatch: pytest.MonkeyPatch) -> list[PublishedCell]:
         protocol=Protocol(splits=3, test_share=0.2, delta=1e-6), tables={"1": layout},
     )  # fmt: skip
     monkeypatch.setattr(document_module, "load_published", lambda paper: cells)
+    (tmp_path / "lab-2026").mkdir()
+    (tmp_path / "lab-2026" / "paper.yaml").write_text("paper: lab-2026\ntables: {1: {}}\n")
+    monkeypatch.setitem(folders._own, "lab-2026", tmp_path / "lab-2026")
     monkeypatch.setattr(document_module, "load_documents", lambda: {"lab-2026": document})
     return cells
 
@@ -96,7 +100,7 @@ def test_only_cells_that_more_splits_can_decide_get_them(
         ({"published": PUBLISHED}, ("--fresh",), "--fresh does not go with --until-decided"),
         ({"published": PUBLISHED}, ("--most-splits", 3), "the config has 3 splits already"),
         ({"published": PUBLISHED}, ("--dry-run",), "--dry-run does not go with --until-decided"),
-        ({"published": {**PUBLISHED, "paper": "lap"}}, (), "document 'lap' has no table layout"),
+        ({"published": {**PUBLISHED, "paper": "lap"}}, (), "no document 'lap'"),
     ],
 )
 def test_wrong_use_says_what_to_do(

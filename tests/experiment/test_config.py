@@ -158,7 +158,7 @@ def test_what_a_config_was_tuned_on_is_typed(tmp_path: Path) -> None:
 
 
 def test_a_table_number_may_stand_without_quotes(tmp_path: Path) -> None:
-    config = load_config(_write(tmp_path, VALID + "published: {paper: p, table: 2}\n"))
+    config = load_config(_write(tmp_path, VALID + "published: {paper: dp-ebm-2021, table: 2}\n"))
     assert config.published is not None
     assert config.published.table == "2"
 

@@ -391,7 +391,8 @@ def test_values_agree(stated, ours, agree):
         ),
         ({"config": "adult", "keys": {"split": 1}}, "did you mean 'splits'"),
         ({"config": "mnist", "method": "dp-llm", "grid": {"rounds": [1]}}, "has no 'rounds'"),
-        ({"method": "dp-ebm", "params": {"max_bins": 1}}, "unknown method"),
+        ({"method": "dp-ebm", "params": {"max_bins": 1}}, "beginning of several methods"),
+        ({"method": "ebn", "params": {"max_bins": 1}}, "unknown method"),
         ({"config": "adlut", "keys": {"splits": 1}}, "did you mean 'adult'. Only built-in"),
     ],
 )

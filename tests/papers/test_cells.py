@@ -98,7 +98,7 @@ def test_an_empty_std_means_none_was_printed(tmp_path):
         (["doc,1,adult,ebm,inf,auc,nan,0.1"], "mean finite"),
         (["doc,1,adult,ebm,0,auc,0.9,0.01"], "epsilon must be positive"),
         (["doc,1,adult,ebm,1,auc,0.9,inf"], "std at least 0 or empty"),
-        (["doc,1,adult,,inf,auc,0.9,0.1"], r"missing: \['method'\]"),
+        (["doc,1,adult,,inf,auc,0.9,0.1"], "cells.csv:2: nothing is given for method"),
         ([ROW + ",extra"], "8 fields expected"),
         ([ROW, ROW], "printed twice: doc table 1: adult, ebm"),
     ],

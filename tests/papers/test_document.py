@@ -121,7 +121,7 @@ def test_documents_are_chosen_by_name():
         select_documents("replication")
     with pytest.raises(DpreproError, match="did you mean 'dp-ebm-2021'"):
         select_documents("dp-emb-2021")
-    with pytest.raises(DpreproError, match="document '' has no table layout"):
+    with pytest.raises(DpreproError, match=r"no document ''\. Allowed: dp-ebm-2021"):
         select_documents("")
 
 

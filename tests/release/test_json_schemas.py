@@ -14,6 +14,8 @@ from dprepro.data.card import Card, card_names
 from dprepro.experiment.config import ExperimentConfig, config_names
 from dprepro.experiment.journal import journal_bytes, journal_files
 from dprepro.experiment.record import OF_THE_LINE, written
+from dprepro.judge.paper_check import MODELS
+from dprepro.papers.folders import FOLDER
 from dprepro.release.json_schemas import SCHEMAS, json_schema
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import builtin
@@ -46,6 +48,20 @@ def test_every_built_in_file_has_its_schema(kind: str, folder: str, names: list[
     for name in names:
         values = read_yaml(builtin(folder) / f"{name}.yaml").values
         assert faults(kind, values) == [], name
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_files_of_every_paper_have_their_schema(kind: str) -> None:
+    schema = json.loads(dprepro("schema", kind))
+    Draft202012Validator.check_schema(schema)
+    paths = sorted(FOLDER.glob(f"*/{kind}.yaml"))
+    assert len(paths) >= 3
+    for path in paths:
+        values = read_yaml(path).values
+        errors = Draft202012Validator(schema).iter_errors(values)
+        assert [error.message for error in errors] == [], path
+        values["nonsense"] = 1
+        assert not Draft202012Validator(schema).is_valid(values)
 
 
 def test_lines_of_every_ninth_journal_have_their_schema() -> None:
@@ -153,7 +169,9 @@ def test_keys_say_what_the_docstring_says() -> None:
 
 def test_all_are_written_to_a_folder(tmp_path: Path) -> None:
     said = dprepro("schema", "--output", tmp_path / "schemas").split()
-    assert said == [str(tmp_path / "schemas" / f"{name}.schema.json") for name in SCHEMAS]
+    assert said == [
+        str(tmp_path / "schemas" / f"{name}.schema.json") for name in (*SCHEMAS, *MODELS)
+    ]
     assert json.loads(Path(said[0]).read_text()) == json.loads(json.dumps(json_schema("config")))
 
 

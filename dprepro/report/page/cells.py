@@ -31,7 +31,7 @@ from dprepro.report.formatting import (
 )
 from dprepro.report.layout import Entry, Group, ResultTable
 from dprepro.results.cell import TUNED_NOTE, ResultCell
-from dprepro.results.margins import METRICS, level
+from dprepro.results.margins import find_metric, level
 
 
 class Kind(str, Enum):
@@ -163,7 +163,7 @@ def _judged(cell: CellVerdict, reasons: Mapping[PublishedCell, str]) -> Row:
         *map(Cell, (printed.dataset, printed.method)),
         level_cell(printed.epsilon),
         verdict_cell(cell.verdict),
-        Cell(METRICS[printed.metric].title),
+        Cell(find_metric(printed.metric).title),
         *(Cell(figures[name]) for name in FIGURES),
         *map(Cell, (printed.paper, printed.table)),
         Cell(_note(cell.result) + ("why" if reason else cell.remark), link=reason or ""),
@@ -287,7 +287,7 @@ def _settings(column: ColumnVerdict, report: CheckReport) -> Cell:
 def _row(column: ColumnVerdict, report: CheckReport) -> Row:
     found = column.omnibus
     fields = (
-        *map(Cell, (*column.place, METRICS[column.metric].title)),
+        *map(Cell, (*column.place, find_metric(column.metric).title)),
         *map(Cell, (f"{found.cells}", f"{found.sum_of_squares:.1f}")),
         Cell(p_in_words(found.p_value), key=f"{found.p_value:.3g}"),
         Cell(f"{found.far}"),

@@ -57,7 +57,7 @@ from dprepro.report.page.origins import (
 )
 from dprepro.report.web import render_alone
 from dprepro.results.audits import Audit
-from dprepro.results.margins import METRICS, level
+from dprepro.results.margins import find_metric, level
 from dprepro.results.runs import Runs
 from dprepro.runtime.text import legible
 
@@ -229,7 +229,7 @@ def build_page(sources: Sources) -> Page:
         is_open=bool(report.unknown or report.unfinished),
         differing=evidence.differing_sheet(report, reasons),
         failed_claims=sum(claim.outcome is Outcome.FAILS for claim in report.claims),
-        margins=tuple(f"{METRICS[m].title}: {width}" for m, width in report.margins.items()),
+        margins=tuple(f"{find_metric(m).title}: {width}" for m, width in report.margins.items()),
         choices=_choices(cells),
         tables=sources.tables,
         reasons=reasons,

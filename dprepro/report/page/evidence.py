@@ -15,7 +15,7 @@ from dprepro.privacy.guarantee_status import NO_LEDGER, AuditVerdict, GuaranteeS
 from dprepro.report.formatting import verdict_figures
 from dprepro.report.page.cells import Cell, Head, Kind, Row, Sheet, level_cell, tone, verdict_cell
 from dprepro.results.audits import Audit
-from dprepro.results.margins import METRICS
+from dprepro.results.margins import find_metric
 from dprepro.results.runs import Spending
 
 _CLAIM_HEADS = (
@@ -242,7 +242,7 @@ def _row(cell: CellVerdict) -> Row:
     fields = (
         *map(Cell, (printed.paper, printed.dataset, printed.method)),
         level_cell(printed.epsilon),
-        Cell(METRICS[printed.metric].title),
+        Cell(find_metric(printed.metric).title),
         *(Cell(figures[name]) for name in _FIGURES),
         verdict_cell(cell.verdict),
     )

@@ -13,7 +13,7 @@ from dprepro.experiment.config import config_names
 from dprepro.report.layout import ResultTable
 from dprepro.report.page.cells import Cell, Head, Kind, Row, Sheet
 from dprepro.results.folder import ResultCell
-from dprepro.results.margins import METRICS
+from dprepro.results.margins import find_metric
 from dprepro.results.runs import Run, Timing
 
 _RUN_HEADS = (
@@ -162,7 +162,7 @@ class Origins:
         }
         return {
             "facts": [[name, text] for name, text in facts.items() if text],
-            "metric": METRICS[metric].title,
+            "metric": find_metric(metric).title,
             "splits": [[split, round_off(value)] for split, value in values.items()],
             "command": _command(result, self.configs),
         }
