@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,10 +18,10 @@ from dprepro.cli.options import (
     read,
     read_held_out,
 )
-from dprepro.cli.streams import Waiting
+from dprepro.cli.streams import Waiting, say
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import owner_only
-from dprepro.runtime.text import json_text
+from dprepro.runtime.text import json_text, one_line
 
 if TYPE_CHECKING:
     from dprepro.judge.check import Again, CheckReport, LeftOut, RerunReport
@@ -35,6 +36,9 @@ class CheckFormat(str, Enum):
 
     RICH = "rich"
     JSON = "json"
+    JUNIT = "junit"
+    GITHUB = "github"
+    MARKDOWN = "markdown"
 
 
 def check(
@@ -89,10 +93,24 @@ def check(
     ] = False,
     data_dir: Annotated[Path | None, typer.Option(help="Folder of datasets, for --fast.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes, for --fast.")] = None,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show every cell with its numbers.")
+    details: Annotated[
+        bool,
+        typer.Option(
+            "--details",
+            help="Show the map of all cells, every reason, claim and note; also for "
+            "--format markdown.",
+        ),
     ] = False,
-    format: Annotated[CheckFormat, typer.Option(help="Output format.")] = CheckFormat.RICH,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="The same, and every cell with its numbers.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print one line if the check passes.")
+    ] = False,
+    format: Annotated[
+        CheckFormat,
+        typer.Option(help="Output format: for readers, for programs, or as CI services read it."),
+    ] = CheckFormat.RICH,
 ) -> None:
     """Compare results with every published number, and give a verdict on each.
 
@@ -100,20 +118,26 @@ def check(
     --config, only the datasets of the tables that its results touch are judged, and the claims
     about them. Few cells of --dataset and --method are shown one by one.
 
-    The first line and the last say how many cells were judged, and which were not run.
+    The first line says how many cells were judged, and which were not run. What needs attention
+    follows, in 25 lines at most; --details shows all.
 
     Exit code: 0 if no deviation, claim that fails or column that differs is left without a review,
     whatever was not run; 1 if one is, if --fast finds a change, or if --require-all is given and a
     cell was not run in full; 2 if the command is wrong or a file cannot be read.
 
-    Example: dprepro check --paper dp-ebm-2021 --verbose
+    Example: dprepro check --paper dp-ebm-2021 --details
+
+    Example: dprepro check --config adult --format junit
     """
     from dprepro.judge.check import check_documents, selected, touched
     from dprepro.judge.deviations import load_claim_deviations, load_deviations
     from dprepro.papers.document import select_documents
     from dprepro.papers.schema import Selector
+    from dprepro.report.check import FEW_CELLS
     from dprepro.results.margins import margins
 
+    if quiet and (details or verbose or format is not CheckFormat.RICH):
+        raise DpreproError("--quiet prints one line: leave out --details, --verbose and --format")
     if record or fast:
         reviewed_by = deviations if record else None
         _refuse_parts(config, paper, dataset, method, margin, min_splits, reviewed_by)
@@ -145,7 +169,9 @@ def check(
     if record:
         _record(found, report, results)
     again = _again(found, report, results, data_dir, jobs) if fast else None
-    _show(report, left_out, again, require_all, verbose, format)
+    few = bool(dataset or method) and len(report.verdicts) <= FEW_CELLS
+    view = View(format, details or verbose or few, verbose, quiet)
+    _show(report, left_out, again, require_all, view)
     if not report.passes(require_all) or (again is not None and not again.passes):
         raise typer.Exit(1)
 
@@ -210,26 +236,77 @@ def _run_again(committed: Path, data_dir: Path | None, jobs: int | None) -> Reru
     return compare_records(fresh.records, committed_records)
 
 
+@dataclass(frozen=True)
+class View:
+    """How to show a check, and how much of it."""
+
+    format: CheckFormat
+    details: bool
+    verbose: bool
+    quiet: bool
+
+
 def _show(
     report: CheckReport,
     left_out: LeftOut | None,
     again: Again | None,
     require_all: bool,
-    verbose: bool,
-    format: CheckFormat,
+    view: View,
+) -> None:
+    from dprepro.report.findings import (
+        again_in_words,
+        findings,
+        findings_again,
+        outcome_in_words,
+    )
+
+    if view.format is CheckFormat.RICH and not view.quiet:
+        _show_to_readers(report, left_out, again, require_all, view)
+        return
+    passes = report.passes(require_all) and (again is None or again.passes)
+    said = [outcome_in_words(report, require_all)]
+    said[len(said) if passes else 0 : 0] = [again_in_words(again)] if again else []
+    outcome = " ".join(said)
+    found = [*findings(report), *(findings_again(again) if again else ())]
+    if view.format is CheckFormat.JSON:
+        from dprepro.report.rows import again_json, check_json
+
+        checked = check_json(report, require_all)
+        typer.echo(json_text(checked | again_json(again) if again else checked))
+    elif view.format is CheckFormat.JUNIT:
+        from dprepro.report.ci_formats import cases, cases_again, junit
+
+        typer.echo(junit([*cases(report, require_all), *(cases_again(again) if again else ())]))
+    elif view.format is CheckFormat.GITHUB:
+        from dprepro.report.ci_formats import github
+
+        typer.echo(github(outcome, passes, found))
+    elif view.format is CheckFormat.MARKDOWN:
+        from dprepro.report.ci_formats import markdown_check
+
+        typer.echo(markdown_check(report, outcome, passes, found, view.details))
+    elif passes:
+        say(one_line(outcome))
+    else:
+        _show_to_readers(report, left_out, again, require_all, view)
+
+
+def _show_to_readers(
+    report: CheckReport,
+    left_out: LeftOut | None,
+    again: Again | None,
+    require_all: bool,
+    view: View,
 ) -> None:
     from dprepro.report.check import render_again, render_cells, render_check
-    from dprepro.report.rows import again_json, check_json
+    from dprepro.report.short import render_short
     from dprepro.runtime.terminal import console
 
-    if format is CheckFormat.JSON:
-        outcome = check_json(report, require_all)
-        if again is not None:
-            outcome |= again_json(again)
-        typer.echo(json_text(outcome))
-        return
     screen = console()
-    if verbose:
+    if not view.details:
+        screen.print(render_short(report, require_all, left_out, again))
+        return
+    if view.verbose:
         screen.print(render_cells(report.verdicts))
     screen.print(render_check(report, require_all, left_out))
     if again is not None:

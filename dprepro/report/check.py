@@ -14,17 +14,17 @@ from dprepro.judge.omnibus import ColumnVerdict
 from dprepro.judge.verdicts import CellVerdict, Verdict
 from dprepro.papers.hypotheses import load_hypotheses
 from dprepro.privacy.guarantee_status import NO_LEDGER
+from dprepro.report.findings import ADVICE, RECORD, outcome_in_words, place_in_words
 from dprepro.report.forensics import render_choices
 from dprepro.report.formatting import (
     FIGURES,
-    causes_in_words,
     chosen_in_words,
-    judged_in_words,
     p_in_words,
     together_in_words,
     unfinished_in_words,
     verdict_figures,
 )
+from dprepro.report.short import counted_in_words, outcome_style
 from dprepro.report.tables import STYLES
 from dprepro.results.cell import TUNED_NOTE
 from dprepro.results.margins import find_metric, level
@@ -41,7 +41,7 @@ from dprepro.runtime.text import shell
 # A note is a sentence: it is not read a word a line.
 _NOTE_WIDTH = 24
 _MOST_CHANGES = 20
-_FEW_CELLS = 12
+FEW_CELLS = 12
 """As many verdicts fit a few screens, a block each; more stand in tables."""
 
 _NAMES = {"n": "Splits, theirs"}
@@ -62,7 +62,7 @@ def render_check(
     Outcome and counts stand first, and again at the end, where a terminal stops. Of a part of a
     check, few cells are shown one by one, and what was left out is counted.
     """
-    if left_out is not None and len(report.verdicts) <= _FEW_CELLS:
+    if left_out is not None and len(report.verdicts) <= FEW_CELLS:
         blocks = below(*(part for cell in report.verdicts for part in _block(cell, report)))
         claims = [render_claims(report.claims)] if report.claims else []
         ends = [*_notes(report), *_summary(report, require_all, left_out)]
@@ -118,7 +118,7 @@ def _summary(
         words = ", ".join(counted(number, noun) for number, noun in numbers)
         yield Text(f"\nLeft out, on other data, methods or documents: {words}.", style="dim")
     for paper in report.papers:
-        yield _counted(paper, report.of_paper(paper))
+        yield counted_in_words(paper, report.of_paper(paper))
     yield _outcome(report, require_all)
 
 
@@ -164,10 +164,7 @@ def render_again(found: Again) -> Renderable:
         more = len(found.changed) - len(shown)
         lines = [f"Recorded cells: {len(found.changed)} differ.", *(f"  {line}" for line in shown)]
         lines += [f"  and {more} more"] if more else []
-        lines.append(
-            "If the change is meant, `dprepro check --record` records it, and the difference of "
-            "the file shows a reviewer what changed."
-        )
+        lines.append(RECORD)
         parts.append(Text("\n".join(lines), "bold red"))
     else:
         parts.append(Text("Recorded cells: all cells and verdicts are as recorded.", "green"))
@@ -224,20 +221,10 @@ def _margins(report: CheckReport) -> Text:
 
 
 def _counts(paper: str, report: CheckReport) -> Text:
-    line = _counted(paper, report)
+    line = counted_in_words(paper, report)
     for sentence in together_in_words(report):
         line.append(f"\n  {sentence}", style="dim")
     return line
-
-
-def _counted(paper: str, report: CheckReport) -> Text:
-    parts = [Text(f"{paper}, {counted(len(report.verdicts), 'cell')}: ", style="bold")]
-    parts += [
-        Text(f"{count} {verdict.value}", style=STYLES[verdict])
-        for verdict, count in report.counts.items()
-        if count
-    ]
-    return parts[0] + Text(", ").join(parts[1:])
 
 
 def _cause(column: ColumnVerdict, report: CheckReport) -> str:
@@ -302,8 +289,7 @@ def _block(cell: CellVerdict, report: CheckReport) -> Iterator[Renderable]:
     """Yield the block of a verdict: printed and measured number, z, interval, cause."""
     printed = cell.published
     head = Text(f"{cell.verdict.value}: ", style=STYLES[cell.verdict])
-    place = f"{printed.dataset}, {printed.method}, ε {level(printed.epsilon)}, {printed.metric}"
-    yield head.append(f"{place} ({printed.paper}, Table {printed.table})", style="not dim bold")
+    yield head.append(place_in_words(cell), style="not dim bold")
     figures = {_NAMES.get(k, k): value for k, value in verdict_figures(cell).items() if value}
     lines = [f"{name:<{_WIDTH}}  {value}" for name, value in figures.items()]
     lines += [f"{'Note':<{_WIDTH}}  {cell.remark}"] if cell.remark else []
@@ -349,22 +335,8 @@ def _stale_claim(claim: ClaimVerdict) -> Text:
 
 
 def _outcome(report: CheckReport, require_all: bool) -> Text:
-    """Say how the check ended, and how much of the documents that is about."""
-    judged = judged_in_words(report)
-    if report.passes(require_all):
-        style = "bold yellow" if report.unfinished else "bold green"
-        passed = "Check passed for what was run" if report.unfinished else "Check passed"
-        return Text(f"{passed}: {judged}. {causes_in_words(report) or 'No deviation'}.", style)
-    if report.unexplained or report.unexplained_claims or report.untested:
-        claims = len(report.unexplained_claims)
-        false_claims = f", claims that do not hold: {claims}" if claims else ""
-        return Text(
-            f"Check failed: deviations without an explanation: {len(report.unexplained)}"
-            f"{false_claims}, different columns without a tested cause: {len(report.untested)}. "
-            f"{judged}. "
-            "Look for a fault of ours first. If there is none, add what you found, or what you "
-            "tried, to dprepro/papers/library/PAPER/deviations.yaml; hypotheses about a "
-            "column go to hypotheses.yaml beside it.",
-            style="bold red",
-        )
-    return Text(f"Check failed, since --require-all was given: {judged}.", style="bold red")
+    """Say how the check ended, how much of the documents that is about, and what to do."""
+    unexplained = report.unexplained or report.unexplained_claims or report.untested
+    advice = f" {ADVICE}" if unexplained else ""
+    said = outcome_in_words(report, require_all)
+    return Text(said + advice, outcome_style(report.passes(require_all), bool(report.unfinished)))

@@ -61,7 +61,7 @@ def test_an_unexplained_deviation_exits_with_1(tmp_path):
 
 
 def test_an_explained_deviation_exits_with_0_and_its_reason(tmp_path, explained):
-    code, text = check(*journal(tmp_path, BAD), "--deviations", explained)
+    code, text = check(*journal(tmp_path, BAD), "--deviations", explained, "--details")
     assert code == 0
     assert "the formula asks for more noise" in text
 
@@ -69,7 +69,7 @@ def test_an_explained_deviation_exits_with_0_and_its_reason(tmp_path, explained)
 def test_a_stale_explanation_is_reported(tmp_path, explained):
     code, text = check(*journal(tmp_path, GOOD), "--deviations", explained)
     assert code == 0
-    assert "Stale explanation" in text
+    assert "stale explanation: dp-ebm-2021 table 2: adult, dp-ebm-gdp-2021" in text
 
 
 def test_cells_that_were_not_run_are_named_and_fail_on_request(tmp_path):
@@ -146,7 +146,7 @@ def test_verbose_shows_every_cell(tmp_path):
 
 
 def test_a_config_is_judged_on_what_its_results_touch(tmp_path):
-    arguments = [*journal(tmp_path, GOOD), "--config", "mine"]
+    arguments = [*journal(tmp_path, GOOD), "--config", "mine", "--details"]
     text = check(*arguments)[1]
     mapped = text.split("dp-ebm-2021, Table 2")[1].split("\n\n")[0]
     assert "adult" in mapped
@@ -161,13 +161,55 @@ def test_a_config_is_judged_on_what_its_results_touch(tmp_path):
     assert "Left out" not in whole
 
 
-def test_the_counts_stand_at_the_end_too(tmp_path):
+def test_the_counts_stand_at_the_end_of_the_details_too(tmp_path):
     for more in ([], ["--config", "mine"]):
-        lines = check(*journal(tmp_path, GOOD), *more)[1].splitlines()
+        lines = check(*journal(tmp_path, GOOD), "--details", *more)[1].splitlines()
         end = lines[-11:]
         assert any(line.startswith("dp-ebm-2021, ") and "1 equivalent" in line for line in end)
         assert lines[0].startswith("Check passed for what was run: 1 of ")
         assert lines[0] in end
+
+
+@pytest.mark.parametrize("columns", ["60", "80", "180"])
+def test_by_default_a_check_is_one_screen(tmp_path, columns):
+    lines = [
+        record
+        for label in ("dp-ebm-gdp-2021", "dp-ebm-classic-2021", "dpboost-2021", "dp-logistic")
+        for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)
+        for record in records(spread(0.7, 0.005, 25), label, epsilon)
+    ]
+    write(tmp_path / "results", "mine", lines)
+    given = ["check", "--results", str(tmp_path / "results")]
+    text = CliRunner().invoke(app, given, env={"COLUMNS": columns}).stdout
+    assert len(text.splitlines()) <= 25
+    assert "more: --details" in text, "what has no room is counted"
+    assert text.startswith("Check failed")
+    assert "dp-ebm-2021, 184 cells: " in text
+    assert "no explanation" in " ".join(text.split())
+
+
+def test_quiet_is_one_line_if_all_is_well(tmp_path):
+    code, text = check(*journal(tmp_path, GOOD), "--quiet")
+    assert (code, text.count("\n")) == (0, 1)
+    assert text.startswith("Check passed for what was run: 1 of 704 cells judged")
+    code, text = check(*journal(tmp_path, BAD), "--quiet")
+    assert code == 1
+    assert "worse: adult, dp-ebm-gdp-2021, ε 0.5, auc (dp-ebm-2021, Table 2)" in text
+    for other in (["--format", "json"], ["--details"], ["--verbose"]):
+        with pytest.raises(DpreproError, match="--quiet prints one line"):
+            check(*journal(tmp_path, GOOD), "--quiet", *other)
+
+
+@pytest.mark.parametrize(
+    ("form", "failed"),
+    [("junit", "<failure "), ("github", "::error title=worse"), ("markdown", "check: failed")],
+)
+def test_formats_of_ci_have_the_same_exit_code(tmp_path, form, failed):
+    given = ("--format", form, "--paper", "dp-ebm-2021")
+    code, text = check(*journal(tmp_path, GOOD), *given)
+    assert (code, failed in text) == (0, False)
+    code, text = check(*journal(tmp_path, BAD), *given)
+    assert (code, failed in text) == (1, True)
 
 
 def test_a_cell_can_be_asked_for(tmp_path, explained):
@@ -248,7 +290,7 @@ def test_an_inconclusive_cell_says_what_else_shows_a_difference(tmp_path, explai
     entries["deviations"][0]["expected"] = "inconclusive"
     explained.write_text(yaml.safe_dump(entries))
     given = (*journal(tmp_path, 0.8705), "--deviations", explained)
-    code, text = check(*given)
+    code, text = check(*given, "--details")
     assert code == 0
     part = text.split("Inconclusive here, and known to differ by other evidence")[1]
     assert "adult dp-ebm-gdp-2021 0.5: the formula asks for more noise" in part

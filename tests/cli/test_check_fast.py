@@ -168,6 +168,7 @@ def test_an_entry_that_no_longer_applies_fails(recorded, tmp_path):
     assert (code, found["stale_entries"]) == (1, 1)
     code, text = check("--results", recorded, "--fast", "--jobs", 1, "--deviations", path)
     assert (code, "no longer apply: 1" in text) == (1, True)
+    assert "Run again: 2 of 2 tasks as committed; recorded cells that differ: 0; " in text
 
 
 def test_what_changed_is_shown_with_the_way_out(recorded):
@@ -175,7 +176,7 @@ def test_what_changed_is_shown_with_the_way_out(recorded):
     path.write_text(path.read_text().replace(",equivalent\n", ",better\n", 1))
     code, text = check("--results", recorded, "--fast", "--jobs", 1)
     assert code == 1
-    assert "Recorded cells: 1 differ." in text
+    assert "recorded cells that differ: 1." in text
     assert "verdict equivalent, recorded better" in text
     assert "dprepro check --record" in text
 

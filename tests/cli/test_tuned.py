@@ -59,7 +59,7 @@ def test_tables_without_such_a_result_say_nothing_of_it(tmp_path):
 
 
 def test_check_names_the_cells(folder):
-    command = ("check", "--results", folder, "--paper", "dp-ebm-2021")
+    command = ("check", "--details", "--results", folder, "--paper", "dp-ebm-2021")
     shown = " ".join(run(*command, code=1).split())
     assert f"Tuned ({CHOSEN}): " in shown
     found = json.loads(run(*command, "--format", "json", code=1))

@@ -134,7 +134,9 @@ def test_one_split_without_a_ledger_is_enough(tmp_path):
 
 def test_check_names_the_cells(tmp_path):
     write(tmp_path, "one", records(spread(0.883, 0.005), epsilon=1.0, ledger=None))
-    shown = " ".join(run("check", "--results", tmp_path, "--paper", "dp-ebm-2021").split())
+    shown = " ".join(
+        run("check", "--details", "--results", tmp_path, "--paper", "dp-ebm-2021").split()
+    )
     assert "Unverified, since the method keeps no ledger" in shown
     found = json.loads(
         run("check", "--results", tmp_path, "--paper", "dp-ebm-2021", "--format", "json")

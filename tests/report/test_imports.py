@@ -22,7 +22,7 @@ def imported(package):
 
 
 @pytest.mark.parametrize(
-    "command", [["check"], ["compare", "dp-ebm-plus", "dp-ebm-gdp", "--epsilon", "1"]]
+    "command", [["check", "--details"], ["compare", "dp-ebm-plus", "dp-ebm-gdp", "--epsilon", "1"]]
 )
 def test_no_command_that_reads_results_loads_what_fits_or_accounts(command):
     code = f"""import sys
