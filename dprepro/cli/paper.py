@@ -11,7 +11,7 @@ from dprepro.runtime.text import shell
 
 paper = typer.Typer(
     no_args_is_help=True,
-    help="Check the folder of a paper.\n\nExample: dprepro paper check ./mypaper",
+    help="Check the folder of a paper.\n\nExample: dprepro paper check dp-ebm-2021",
 )
 
 
@@ -26,7 +26,7 @@ def check(
     The exit code is 1 if anything is. What is printed is compared with nothing here: that is what
     `dprepro check --paper FOLDER` does.
 
-    Example: dprepro paper check ./mypaper
+    Example: dprepro paper check dp-ebm-2021
     """
     from dprepro.judge.paper_check import check_paper
     from dprepro.runtime.terminal import counted
