@@ -55,8 +55,8 @@ class Claims(Strict):
 
     def by_place(self) -> Iterator[tuple[str, int, Claim]]:
         """Yield the claims of all kinds, each after its kind and its number in the list of it."""
-        for kind in list(Claims.model_fields)[1:]:
-            for number, claim in enumerate(getattr(self, kind)):
+        for kind, claims in list(self)[1:]:  # the first field is the paper
+            for number, claim in enumerate(claims):
                 yield kind, number, claim
 
     def all(self) -> list[Claim]:

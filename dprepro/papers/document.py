@@ -286,8 +286,13 @@ def read_document(folder: Path, printed: Printed = load_published) -> Document:
     source, document = read_with_source(folder / LAYOUT, Document)
     faults = Faults()
     own = printed(document.paper)
-    for name in ("impossible", "one_draw", "chosen"):
-        for number, entry in enumerate(getattr(document, name)):
+    marked: dict[str, Sequence[Impossible | OneDraw | Choice]] = {
+        "impossible": document.impossible,
+        "one_draw": document.one_draw,
+        "chosen": document.chosen,
+    }
+    for name, entries in marked.items():
+        for number, entry in enumerate(entries):
             with faults.noted():
                 entry.require_printed(own, source.where(name, number))
     _note_places(document, own, source, folder / "cells.csv", faults)

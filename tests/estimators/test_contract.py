@@ -81,7 +81,6 @@ ELSEWHERE = {
     "release/budget_book.py": {"except AttributeError": "a damaged book, read as JSON"},
     "runtime/arguments.py": {"numpy": "types by name, where NumPy is loaded"},
     "experiment/notebook.py": {"shell": "IPython, where there is one"},
-    "papers/document.py": {"document": "lists of a layout, by name"},
     "papers/schema.py": {"cell": "fields of a published cell, by name"},
     "runtime/yaml_files.py": {
         "error": "errors of PyYAML with and without a place",

@@ -82,13 +82,27 @@ ALLOWED = {
         "getattr(..., f'load_{source.sklearn}')",
         "requests.Session.request",  # how long a download may take
     },
+    # Whether IPython is loaded.
+    "dprepro.experiment.notebook": {"sys.modules"},
+    # Names of scikit-learn and SciPy that diffprivlib imports and newer releases lack: lent while
+    # it is imported, and taken away again.
+    "dprepro.methods.diffprivlib_adapter": {
+        "vars",
+        "setattr(..., attribute)",
+        "setattr(module, attribute, value)",
+        "delattr(..., attribute)",
+        "delattr(module, attribute)",
+        "logistic_regression.optimize",
+    },
     # Whether NumPy is loaded, and its types by name.
     "dprepro.runtime.threads": {"sys.modules"},
     "dprepro.runtime.arguments": {"sys.modules", "getattr(..., name)"},
-    # How warnings look, that destructors without memory are not named, which texts of YAML are
-    # numbers, and where new processes look for modules: other libraries leave no other way.
-    # Each command is a function of its name.
+    # The pace of the collection of garbage, for commands that only read: what could look through
+    # memory is in NAMES. How warnings look, that destructors without memory are not named, which
+    # texts of YAML are numbers, and where new processes look for modules: other libraries leave
+    # no other way. Each command is a function of its name.
     "dprepro.cli": {
+        "gc",
         "warnings.showwarning",
         "sys.unraisablehook",
         "getattr(..., name.replace('-', '_'))",
