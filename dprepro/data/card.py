@@ -34,6 +34,7 @@ from dprepro.data.card_parts import (
 from dprepro.data.domain import TOO_FAR, TaskKind
 from dprepro.runtime.errors import DpreproError, nearest
 from dprepro.runtime.files import builtin, is_file
+from dprepro.runtime.text import MOST_NAMED, in_short
 from dprepro.runtime.yaml_files import read_model
 
 _NAMED = ("target", "drop", "unit", "fill")
@@ -389,9 +390,11 @@ def load_card(name_or_path: str | Path) -> Card:
         return read_model(builtin("datasets") / f"{name_or_path}.yaml", Card)
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
         raise DpreproError(
-            f"no dataset card at {path}. Give an existing path, or one of: {', '.join(names)}"
+            f"no dataset card at {path}. Give an existing path, or one of: "
+            f"{in_short(names, MOST_NAMED)}"
         )
     raise DpreproError(
         f"unknown dataset {str(name_or_path)!r}{nearest(str(name_or_path), names) or '.'} "
-        f"Allowed: {', '.join(names)}, or the path of a card of your own (a .yaml file)"
+        f"Allowed: {in_short(names, MOST_NAMED)} (`dprepro data` lists them), or the path of a "
+        "card of your own (a .yaml file)"
     )

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from dprepro.papers.document import load_documents
 from dprepro.runtime.errors import DpreproError, nearest_names
+from dprepro.runtime.text import MOST_NAMED, in_short
 
 
 def name_meant(given: str, known: Collection[str]) -> str:
@@ -74,6 +75,6 @@ def names_in_config(given: Iterable[str], known: Iterable[str]) -> list[str]:
         if name not in names:
             raise DpreproError(
                 f"no method {name!r} in the config{nearest_meant(name, names) or '.'} "
-                f"Allowed: {', '.join(names)}"
+                f"Allowed: {in_short(names, MOST_NAMED)}"
             )
     return meant

@@ -24,6 +24,7 @@ from dprepro.papers.schema import Selector
 from dprepro.results.folder import Results
 from dprepro.results.margins import Margin, level_in_words
 from dprepro.runtime.errors import DpreproError, nearest
+from dprepro.runtime.text import MOST_NAMED, in_short
 
 
 @dataclass(frozen=True)
@@ -462,7 +463,7 @@ def _require_printed(wanted: Selector, printed: Sequence[PublishedCell]) -> None
             if name not in known:
                 raise DpreproError(
                     f"--{option}: no printed cell has {name!r}{nearest(name, known) or '.'} "
-                    f"Allowed: {', '.join(known)}"
+                    f"Allowed: {in_short(known, MOST_NAMED)}"
                 )
     if not any(map(wanted.matches, printed)):
         own = sorted({c.method for c in printed if c.dataset in (wanted.datasets or ())})

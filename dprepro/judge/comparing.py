@@ -17,6 +17,7 @@ from dprepro.judge.equivalence import LEVEL, ROUNDING, score_difference
 from dprepro.results.folder import ResultCell, Results
 from dprepro.results.margins import Metric, find_metric, how_to_record, level, level_in_words
 from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.text import MOST_NAMED, in_short
 
 PREFERRED = ("auc", "rmse", "accuracy")
 """The metrics to compare by where no config names one."""
@@ -167,12 +168,13 @@ def refuse_unknown(name: str, names: Iterable[str]) -> NoReturn:
     """Raise DpreproError: `name` is none of the labels and methods that there are results of."""
     from dprepro.methods.registry import refuse_shared
 
-    known = sorted(set(names))
+    # Names with a blank are a method with its settings: the methods come first.
+    known = sorted(set(names), key=lambda known: (" " in known, known))
     refuse_shared(name, known)
     near = nearest_meant(name, known) or "."
     raise DpreproError(
         f"no finished results of {name!r}{near} Allowed are labels and methods of the journals "
-        f"read: {', '.join(known)}"
+        f"read: {in_short(known, MOST_NAMED)}"
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from dprepro.papers.document import Column
 from dprepro.report.layout import Entry, Group, ResultTable, mark_best
 from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.text import MOST_NAMED, in_short
 
 
 def split_names(given: Iterable[str], known: Collection[str]) -> list[str]:
@@ -38,7 +39,7 @@ def methods_meant(given: Sequence[str], known: Collection[str]) -> list[str]:
         if name not in known:
             raise DpreproError(
                 f"no method {name!r} here{nearest_meant(name, known) or '.'} "
-                f"There are: {', '.join(known)}"
+                f"There are: {in_short(list(known), MOST_NAMED)}"
             )
     return list(dict.fromkeys(meant))
 

@@ -170,6 +170,10 @@ def html_table(
     )
 
 
+MOST_NAMED = 12
+"""Names in a message that says which there are: it also has the nearest to what was given."""
+
+
 def in_short(names: Sequence[str], most: int = 6) -> str:
     """Return names with commas; of more than `most` the first, and how many more there are.
 
