@@ -28,7 +28,9 @@ from dprepro.runtime.terminal import (
 )
 
 REPORT = Path(__file__).resolve().parents[2] / "dprepro" / "report"
-MAKERS = {"rich.table", "rich.console", "rich.box", "rich.padding", "rich.panel", "rich.columns"}
+# A module may name the types of rich.console; who makes a console is asked below.
+MAKERS = {"rich.table", "rich.console.Group", "rich.box", "rich.padding", "rich.panel"}
+MAKERS |= {"rich.columns"}
 
 
 def written(part, width=60):
