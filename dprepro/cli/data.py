@@ -167,8 +167,7 @@ def _check_rows(card: Path, found: Card, data_dir: Path | None) -> None:
     from dprepro.cli import options
     from dprepro.data.dataset import load, names_in_words, outside_bounds, undeclared_missing
 
-    what = "what is said of the rows depends on them"
-    options.warn(found.is_private(data_dir), what)
+    options.warn(found.is_private(data_dir), options.ABOUT_ROWS)
     dataset = load(card, data_dir, with_test=True)
     names = undeclared_missing(dataset)
     problems = [*([names_in_words(names)] if names else []), *outside_bounds(dataset, found)]

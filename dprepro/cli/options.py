@@ -32,6 +32,8 @@ _ALLOWED = "Allowed are numbers above 0, such as 0.5, 1 or 8"
 
 SHOWS_SCORES = "the picture shows exact scores"
 
+ABOUT_ROWS = "what is said of the rows depends on them"
+
 DEFAULT_FOLDER = Path("results")
 
 SHIPPED = Path("shipped")
@@ -152,7 +154,13 @@ ShownMethods = Annotated[
     ),
 ]
 Methods = Annotated[
-    list[str] | None, typer.Option("--method", help="Only this method or label; repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--method",
+        "--methods",
+        metavar="TEXT",
+        help="Only these methods, by name, label or heading; repeatable, or a list with commas.",
+    ),
 ]
 Levels = Annotated[list[float] | None, repeated_levels("Only this epsilon; repeatable.")]
 Split = Annotated[int, typer.Option("--split", min=0, help="Fit to this split's training rows.")]

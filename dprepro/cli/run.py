@@ -22,6 +22,7 @@ from dprepro.cli.options import (
 )
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import builtin
+from dprepro.runtime.text import shell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -86,7 +87,11 @@ def run(
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count the tasks and run nothing.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Count the tasks, say how long they will take, check the rows, and run nothing.",
+        ),
     ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Begin a new journal; the old one is renamed to .bak.")
@@ -117,6 +122,10 @@ def run(
 
     A task whose worker is killed, or that gets no memory, runs again: that is no failure.
 
+    With --dry-run, nothing runs. It shows the tasks, and how long they take by records of the same
+    methods and dataset, and reads the rows: columns, categories and labels that the card does not
+    have are named, with the line of the file.
+
     With --until-decided, cells of the printed table whose verdict is open get twice as many splits,
     again and again, until they are decided or --most-splits are reached. The added splits are in
     results/CONFIG-until-decided.jsonl. The errors of all looks keep to the level of one.
@@ -125,6 +134,8 @@ def run(
     correct, 130 interrupted.
 
     Example: dprepro run adult telco --jobs 4 --splits 5
+
+    Example: dprepro run adult --method dp-ebm-gdp,ebm --dry-run
 
     Example: dprepro run telco --until-decided --most-splits 100 --method dp-ebm-gdp-2021
     """
@@ -202,14 +213,14 @@ def run_one(
     A part of a plan has no table of its own.
     """
     from dprepro.experiment import display
-    from dprepro.experiment.run import journal_path, look_ahead
+    from dprepro.experiment.run import journal_path
     from dprepro.experiment.run import run as run_config
 
     if options.splits is not None and options.splits > config.splits:
         note = f"{config.name}: it has {config.splits} splits, so --splits {options.splits} is all"
         console.print(note, soft_wrap=True)
     if dry_run:
-        console.print(display.pending_table(config, look_ahead(config, options)))
+        _say_ahead(config, options, console)
         return 0
     try:
         summary = run_config(config, options, display.display_for(config, console))
@@ -224,6 +235,44 @@ def run_one(
     for note in display.notes(summary, journal_path(config, options.results)):
         console.print(note, soft_wrap=True)
     return summary.failed + sum(summary.unfinished.values())
+
+
+def _say_ahead(config: ExperimentConfig, options: Options, console: Console) -> None:
+    """Print what a run would do and how long that takes, then whether it can.
+
+    Raises DpreproError if the rows are not what the card says, or a method cannot take them.
+    """
+    from dprepro.cli.options import ABOUT_ROWS, warn
+    from dprepro.data.dataset import UnavailableError
+    from dprepro.experiment import display
+    from dprepro.experiment.forecast import forecast
+    from dprepro.experiment.run import look_ahead, try_rows, workers_of
+
+    outlook = look_ahead(config, options)
+    ahead = forecast(outlook.todo, options.results, builtin("results"))
+    jobs = workers_of(options, ahead.tasks) if options.address is None else None
+    console.print(display.pending_table(config, outlook, ahead))
+    for line in display.forecast_lines(ahead, jobs, options.results):
+        console.print(line)
+    if not outlook.todo:
+        console.print("Nothing is left to run.")
+        return
+    dataset = outlook.todo[0].dataset
+    warn(outlook.todo[0].is_private, ABOUT_ROWS)
+    try:
+        try_rows(config, options, outlook.todo)
+    except UnavailableError:
+        console.print(
+            f"Parameters are checked, and rows are not: {dataset} is not on this machine. "
+            f"`dprepro data fetch {shell(config.card)}` gets it; without that, the run does."
+        )
+        return
+    except DpreproError as error:
+        raise DpreproError(f"{config.name}: {error}") from None
+    console.print(
+        f"Checked: the rows of {dataset} are what its card says, and each method takes them and "
+        "its parameters. Nothing was fitted."
+    )
 
 
 def run_until_decided(

@@ -128,9 +128,10 @@ def table(
 
     Example: dprepro table --metric auc --compare --format markdown
     """
+    from dprepro.experiment.method_names import split_names
     from dprepro.papers.document import select_documents
     from dprepro.report.formatting import Style
-    from dprepro.report.selecting import select, split_names
+    from dprepro.report.selecting import select
     from dprepro.results.margins import find_metric, margins
 
     metric = find_metric(metric).name if metric else None

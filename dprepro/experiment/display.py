@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from rich.progress import MofNCompleteColumn, TextColumn
 from rich.text import Text
 
 from dprepro.experiment.config import ExperimentConfig
+from dprepro.experiment.forecast import Forecast
 from dprepro.experiment.pending import Pending
 from dprepro.experiment.plan import asked_metrics
 from dprepro.experiment.record import Record, Task
@@ -266,8 +267,11 @@ def cells_table(config: ExperimentConfig, tally: Tally, spread: bool = True) -> 
     return Group(Stacked(title, columns, looks=looks), *dim)
 
 
-def pending_table(config: ExperimentConfig, outlook: Pending) -> Group:
-    """Return the plan, counted by method; below it, how many records are of other settings."""
+def pending_table(config: ExperimentConfig, outlook: Pending, ahead: Forecast) -> Group:
+    """Return the plan, counted by method, with what is to run in minutes of one processor.
+
+    Below it stands how many records are of other settings.
+    """
     notes = []
     if outlook.stale:
         notes.append(f"{outlook.stale} record(s) have settings that the config no longer asks for")
@@ -290,8 +294,60 @@ def pending_table(config: ExperimentConfig, outlook: Pending) -> Group:
         heading: [str(row[position]) for row in rows]
         for position, heading in enumerate(("tasks", *kinds))
     }
+    figures["takes"] = [*(_takes(ahead, label) for label in labels), _takes(ahead)]
     table = _counts_table(f"{config.name}: the plan", [*labels, "all"], figures, len(labels) - 1)
     return Group(table, *(Text(note) for note in notes))
+
+
+def _takes(ahead: Forecast, label: str | None = None) -> str:
+    """Return what the tasks of a label, or all, take; "?" stands for what is not known."""
+    parts = [part for part in ahead.parts if label in (None, part.label)]
+    known = sum(part.total for part in parts)
+    said = [roughly(known)] if known else []
+    return " + ".join([*said, *["?"] * any(part.seconds is None for part in parts)])
+
+
+def forecast_lines(ahead: Forecast, jobs: int | None, folder: Path) -> Iterator[str]:
+    """Yield how long a run will take, where the times come from, and what has none.
+
+    Parameters
+    ----------
+    jobs
+        Number of workers; None where it is not known.
+    folder
+        That of the run's journal.
+    """
+    if ahead.known:
+        alone = f"{roughly(ahead.seconds)} of one processor"
+        known = sum(part.tasks for part in ahead.known)
+        shared = (
+            alone
+            if jobs is None
+            else f"{roughly(ahead.wall_seconds(jobs))} on {counted(jobs, 'worker')} ({alone})"
+        )
+        yield f"Expected: {shared} for {counted(known, 'task')}."
+        yield f"Times are means of the same method on the same dataset: {_whence(ahead, folder)}."
+    if ahead.unknown:
+        named = ", ".join(f"{label} ({count})" for label, count in ahead.unknown.items())
+        top = "They come on top. " if ahead.known else ""
+        yield (
+            f"No time is known of {counted(sum(ahead.unknown.values()), 'task')}: {named}. {top}"
+            "With --splits 1 a run shows how long one takes."
+        )
+
+
+def _whence(ahead: Forecast, folder: Path) -> str:
+    """Return where times come from, with numbers of tasks."""
+    sources = {
+        (True, True): f"recorded in {folder}",
+        (False, True): "of the runs that come with dprepro, on another machine",
+        (True, False): f"recorded in {folder}, with other parameters",
+        (False, False): "of the runs that come with dprepro, with other parameters",
+    }
+    counts = Counter[tuple[bool, bool]]()
+    for part in ahead.known:
+        counts[part.is_own, part.is_same] += part.tasks
+    return "; ".join(f"{counts[k]} {said}" for k, said in sources.items() if counts[k])
 
 
 def _counts_table(
@@ -370,6 +426,13 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def roughly(seconds: float) -> str:
+    """Return seconds with two digits, as ``4.2 s``, ``13 min``, ``1.6 h`` or ``3.1 days``."""
+    units = [("s", 1, 90), ("min", 60, 90 * 60), ("h", 3600, 48 * 3600), ("days", 86400, math.inf)]
+    unit, size = next((unit, size) for unit, size, limit in units if seconds < limit)
+    return f"{float(f'{seconds / size:.2g}'):g} {unit}"
 
 
 def number(value: float) -> str:

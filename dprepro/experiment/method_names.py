@@ -26,6 +26,19 @@ def name_meant(given: str, known: Collection[str]) -> str:
     return names[0] if names else given
 
 
+def split_names(given: Iterable[str], known: Collection[str]) -> list[str]:
+    """Return the names in an option that is repeated, or holds a list between commas, or both.
+
+    What is known as a whole is one name, commas and all; so is what holds no name.
+    """
+    names: list[str] = []
+    for text in given:
+        is_one = text in known or name_meant(text, known) in known
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        names += [text] if is_one else parts or [text]
+    return list(dict.fromkeys(names))
+
+
 def nearest_meant(given: str, known: Collection[str], most: int = 1) -> str:
     """Return ``"; did you mean 'x'?"`` for the known names that are, or are shown, most alike."""
     titles = {title: name for name, title in _shown(known)}
@@ -64,12 +77,14 @@ def _shown(known: Collection[str]) -> Iterator[tuple[str, str]]:
 def names_in_config(given: Iterable[str], known: Iterable[str]) -> list[str]:
     """Return the names that a user means, of the methods and labels of a config.
 
+    What is given may hold lists between commas; see `split_names`.
+
     Raises DpreproError if the config has no such method; the message says which it has.
     """
     from dprepro.methods import registry
 
     names = list(dict.fromkeys(known))
-    meant = [name_meant(name, names) for name in given]
+    meant = [name_meant(name, names) for name in split_names(given, names)]
     for name in meant:
         registry.refuse_shared(name, names)
         if name not in names:

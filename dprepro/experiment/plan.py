@@ -188,7 +188,8 @@ def narrow(
     splits
         Only the first so many splits.
     methods
-        Only these methods, by name, label, or as tables show them.
+        Only these methods, by name, label, or as tables show them; or lists of these between
+        commas.
     epsilons
         Only these privacy levels; methods without a budget stay.
     """

@@ -51,6 +51,7 @@ from dprepro.runtime.append_only_file import JournalWarning
 from dprepro.runtime.errors import DpreproError
 
 if TYPE_CHECKING:
+    from dprepro.data.dataset import Dataset
     from dprepro.experiment.worker import DataRef
 
 CellKey = tuple[str, float]
@@ -346,6 +347,25 @@ def look_ahead(config: ExperimentConfig, options: Options) -> Pending:
     return pending_of(*plans, known, options.retry_failed, metrics)
 
 
+def try_rows(config: ExperimentConfig, options: Options, todo: Sequence[Task]) -> None:
+    """Read the rows that tasks are to run on, as they would, and fit nothing; download nothing.
+
+    Raises DpreproError if the rows are not what the card says, or a method cannot take them in its
+    encoding. Raises UnavailableError if they are not on this machine.
+    """
+    from dprepro.experiment.worker import DataRef, try_encodings
+
+    dataset = _load(config, DataRef.of(config, options.data_dir), online=False)
+    try_encodings(dataset, todo)
+
+
+def workers_of(options: Options, tasks: int) -> int:
+    """Return how many workers of this machine run so many tasks."""
+    from loky import cpu_count
+
+    return max(1, min(options.jobs or cpu_count(), tasks))
+
+
 def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summary:
     """Run the tasks of one config that its journal does not hold yet.
 
@@ -488,27 +508,32 @@ def _workers(
 def _start(
     config: ExperimentConfig, options: Options, data: DataRef, todo: Sequence[Task]
 ) -> Executor:
-    from dprepro.data.dataset import load, refuse_undeclared_missing
     from dprepro.experiment.worker import compile_kernels, warm_up
 
     methods = sorted({task.method for task in todo})
     prepare = partial(warm_up, data, methods)
     limit = options.time_limit or config.time_limit
-    from loky import cpu_count
-
     if options.address is not None:
         from dprepro.experiment.cluster import DaskExecutor
 
         return DaskExecutor(options.address, limit, prepare)
     # Fetched and compiled once, before several workers want it. Not side by side: two threads that
     # import libraries at the same time can find one of them half loaded.
-    dataset = load(data.card, data.data_dir, with_test=data.with_test)
-    if config.domain == "public":
-        refuse_undeclared_missing(dataset)  # here, and not once a task
-    compile_kernels(methods, dataset.task)
+    compile_kernels(methods, _load(config, data).task)
+    from loky import cpu_count
+
     processors = options.jobs or cpu_count()
-    jobs = max(1, min(processors, len(todo)))
-    return LocalExecutor(jobs, limit, prepare, processors=processors)
+    return LocalExecutor(workers_of(options, len(todo)), limit, prepare, processors=processors)
+
+
+def _load(config: ExperimentConfig, data: DataRef, online: bool = True) -> Dataset:
+    """Return the dataset, after refusing here, and not once a task, what a public domain does."""
+    from dprepro.data.dataset import load, refuse_undeclared_missing
+
+    dataset = load(data.card, data.data_dir, online, data.with_test)
+    if config.domain == "public":
+        refuse_undeclared_missing(dataset)
+    return dataset
 
 
 _Result = Record | tuple[str, str]

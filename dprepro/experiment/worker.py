@@ -8,7 +8,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ from dprepro.estimators.contract import Estimator, figures_of, ledger_of, ledger
 from dprepro.experiment.config import ExperimentConfig, load_config
 from dprepro.experiment.executors import MachineFaultError
 from dprepro.experiment.machine_errors import machine_fault
+from dprepro.experiment.method_names import names_in_config
 from dprepro.experiment.metrics import Scores, score
 from dprepro.experiment.plan import note_disclosures, setting_of, task_seed
 from dprepro.experiment.record import Record, Task
@@ -115,11 +116,12 @@ def warm_up(data: DataRef, methods: Collection[str] = ()) -> None:
 def get_ready(config: str, methods: Sequence[str] = ()) -> None:
     """Import what the tasks of a config need, and compile and load their kernels, without its data.
 
-    `methods`: only those of these names or labels. Raises DpreproError.
+    `methods`: only these; see `dprepro.experiment.plan.narrow`. Raises DpreproError.
     """
     experiment = load_config(config)
     entries = [entry for method in experiment.methods for entry in method.expanded]
-    names = {e.method for e in entries if not methods or {e.method, e.label} & set(methods)}
+    asked = set(names_in_config(methods, (n for e in entries for n in (e.label, e.method))))
+    names = {e.method for e in entries if not asked or {e.method, e.label} & asked}
     if _need_kernels(sorted(names), load_card(experiment.card).task):
         compile_once()
         prepare()
@@ -300,7 +302,10 @@ class _Split:
 
 @lru_cache(maxsize=1)
 def _split(data: DataRef, key: SplitKey) -> _Split:
-    dataset = _dataset(data)
+    return _split_of(_dataset(data), key)
+
+
+def _split_of(dataset: Dataset, key: SplitKey) -> _Split:
     X_train, y_train, X_test, y_test = train_test_rows(dataset, key)
     if dataset.task != "regression" and len(np.unique(y_train)) < 2:
         raise ValueError(f"the training rows of split {key.split} hold one class only")
@@ -319,8 +324,10 @@ def _domain(dataset: Dataset, name: str, kind: str, X: pd.DataFrame, y: np.ndarr
 
 @lru_cache(maxsize=1)
 def _encoded(key: SplitKey, data: DataRef, encoding: str) -> Encoded:
-    dataset = _dataset(data)
-    split = _split(data, key)
+    return _encode(_dataset(data), _split(data, key), encoding)
+
+
+def _encode(dataset: Dataset, split: _Split, encoding: str) -> Encoded:
     encoder = ENCODINGS[encoding](split.domain)
     return Encoded(
         X_train=encoder.transform(split.X_train),
@@ -330,6 +337,22 @@ def _encoded(key: SplitKey, data: DataRef, encoding: str) -> Encoded:
         domain=split.domain,
         n_classes=0 if dataset.task == "regression" else _n_classes(dataset),
     )
+
+
+def try_encodings(dataset: Dataset, tasks: Iterable[Task]) -> None:
+    """Split and encode the rows as tasks do, one for each kind of split and encoding; fit nothing.
+
+    Raises DpreproError if a task would fail at that; the message says which, and why.
+    """
+    first: dict[tuple[str, SplitKey], Task] = {}
+    for task in tasks:
+        kind = replace(SplitKey.of(task), split=0)
+        first.setdefault((registry.get(task.method).encoding, kind), task)
+    for (encoding, _), task in first.items():
+        try:
+            _encode(dataset, _split_of(dataset, SplitKey.of(task)), encoding)
+        except ValueError as error:
+            raise DpreproError(f"{task.label}, split {task.split}: {_describe(error)}") from None
 
 
 def _n_classes(dataset: Dataset) -> int:

@@ -11,26 +11,12 @@ from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.text import MOST_NAMED, in_short
 
 
-def split_names(given: Iterable[str], known: Collection[str]) -> list[str]:
-    """Return the names in an option that is repeated, or holds a list between commas, or both.
-
-    What is known as a whole is one name, commas and all.
-    """
-    from dprepro.experiment.method_names import name_meant
-
-    names: list[str] = []
-    for text in given:
-        is_one = text in known or name_meant(text, known) in known
-        names += [text] if is_one else [part.strip() for part in text.split(",") if part.strip()]
-    return list(dict.fromkeys(names))
-
-
 def methods_meant(given: Sequence[str], known: Collection[str]) -> list[str]:
     """Return the labels that a user means by names, headings, or lists of these between commas.
 
     Raises DpreproError if one is not known; the message says which there are.
     """
-    from dprepro.experiment.method_names import name_meant, nearest_meant
+    from dprepro.experiment.method_names import name_meant, nearest_meant, split_names
     from dprepro.methods.registry import refuse_shared
 
     meant = [name_meant(name, known) for name in split_names(given, known)]

@@ -16,10 +16,12 @@ from typer.testing import CliRunner
 from dprepro.cli import app
 from dprepro.experiment.config import load_config
 from dprepro.experiment.plan import plan
+from dprepro.experiment.record import Record
 from dprepro.experiment.worker import DataRef, run_task
 from dprepro.runtime.errors import DpreproError
 from tests.in_process import in_process
 from tests.lab import Lab, lab
+from tests.report.journals import write
 
 __all__ = ["in_process", "lab"]
 
@@ -163,6 +165,92 @@ def test_a_dry_run_counts_and_writes_nothing(lab: Lab) -> None:
     assert "plain" not in result.output
     assert result.output.split("all")[1].replace("│", " ").split()[:5] == ["4", "0", "0", "0", "4"]
     assert not lab.results.exists()
+
+
+def _dry(config: Path, *more: object, **env: str) -> str:
+    """Return what a dry run says, then its error, in one line."""
+    arguments = ["run", config, "--dry-run", *more]
+    outcome = CliRunner().invoke(app, [*map(str, arguments)], env={"COLUMNS": "80", **env})
+    assert max(map(len, outcome.stdout.splitlines()), default=0) <= 80
+    assert outcome.exit_code == bool(outcome.exception)
+    return " ".join(f"{outcome.output} {outcome.exception or ''}".split())
+
+
+def test_a_dry_run_forecasts_by_what_has_run(lab: Lab) -> None:
+    config = lab.config(methods=["noisy", "plain"])
+    mine = ("--results", lab.results)
+    said = _dry(config, "--jobs", 2, *mine)
+    assert "No time is known of 9 tasks: noisy (6), plain (3)." in said
+    for entry in plan(load_config(config)):
+        if entry.task.split == 0:
+            record = Record(entry.task, "ok", {"auc": 0.5}, {"fit": 60.0})
+            write(lab.results, "lab", [record])
+            break
+    said = _dry(config, "--jobs", 2, *mine)
+    assert "Expected: 2.5 min on 2 workers (5 min of one processor) for 5 tasks." in said
+    assert f"5 recorded in {lab.results}." in said
+    assert "No time is known of 3 tasks: plain (3). They come on top." in said
+    assert "Checked: the rows of tiny are what its card says" in said
+
+
+def test_a_dry_run_with_nothing_left_says_so(lab: Lab) -> None:
+    config = lab.config(methods=["lacks-module"])
+    assert "Nothing is left to run." in _dry(config, "--results", lab.results)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (",u,", ",w,", "column 'b' holds a value that is not among the card's categories. "
+         "Allowed: u, v. Look in the codebook for what is missing from this list, and add it to "
+         "the card: a list made from the rows is not public (first in line 2)"),
+        (",yes", ",perhaps", "target 'y' must hold two labels"),
+        ("a,b,y", "a,c,y", "`features` names 'b', which is not a column"),
+        (",u,", ",,", "values are missing in b, and the card does not allow it: add"),
+    ],
+)  # fmt: skip
+def test_a_dry_run_names_what_the_card_does_not_have(
+    lab: Lab, old: str, new: str, said: str
+) -> None:
+    file = lab.folder / "tiny.csv"
+    file.write_text(file.read_text().replace(old, new, 1))
+    found = _dry(lab.config(domain="public"), "--results", lab.results)
+    assert said in found
+    assert "Checked" not in found
+
+
+def test_a_dry_run_tries_encodings_and_parameters(lab: Lab) -> None:
+    file, card = lab.folder / "tiny.csv", lab.folder / "tiny.yaml"
+    rows = file.read_text().splitlines()
+    rows[1] = f",{rows[1].partition(',')[2]}"
+    file.write_text("\n".join(rows) + "\n")
+    card.write_text(card.read_text().replace("[-5, 5]}", "[-5, 5], missing: true}"))
+    given = {"domain": "public", "methods": ["ebm", "logistic"]}
+    found = _dry(lab.config(**given), "--results", lab.results)
+    assert "lab: logistic, split 0: feature 'a' has missing values, which this method" in found
+    found = _dry(lab.config(**given), "--method", "ebm", "--results", lab.results)
+    assert "each method takes them and its parameters" in found
+    wrong = {"method": "ebm", "params": {"learning_rate": -1}}
+    found = _dry(lab.config(**{**given, "methods": [wrong]}), "--results", lab.results)
+    assert "ebm refuses its parameters: learning_rate must" in found
+
+
+def test_a_dry_run_downloads_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPREPRO_CACHE", str(lab.folder / "cache"))
+    found = _dry(
+        lab.config(dataset="telco", methods=["ebm"]),
+        *("--results", lab.results, "--data-dir", lab.folder),
+    )
+    assert "Parameters are checked, and rows are not: telco is not on this machine." in found
+    assert "`dprepro data fetch telco` gets it" in found
+    assert not (lab.folder / "cache").exists()
+
+
+def test_methods_can_be_a_list_between_commas(lab: Lab) -> None:
+    config = lab.config(methods=["noisy", "plain", "raises"])
+    found = _dry(config, "--method", "noisy,plain", "--splits", 1, "--results", lab.results)
+    assert "noisy (2), plain (1)." in found
+    assert "raises" not in found
 
 
 @pytest.mark.parametrize(("splits", "is_said"), [(3, False), (4, True)])

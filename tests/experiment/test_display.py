@@ -24,6 +24,7 @@ from dprepro.experiment.display import (
     pending_table,
     profile_table,
 )
+from dprepro.experiment.forecast import Expected, Forecast
 from dprepro.experiment.pending import Pending
 from dprepro.experiment.plan import PlannedTask
 from dprepro.experiment.record import Record
@@ -137,18 +138,21 @@ def test_the_plan_is_counted_by_method(config: ExperimentConfig) -> None:
         (Record(skip.task, "skipped", message="no"),),
         0,
     )
-    text = _text(pending_table(config, outlook)).split("─")[-1]
+    ahead = Forecast((Expected("noisy", 1, 120.0), Expected("other", 2)))
+    text = _text(pending_table(config, outlook, ahead)).split("─")[-1]
     assert [line.split() for line in text.splitlines() if line.strip()] == [
-        ["noisy", "4", "2", "1", "0", "1"],
+        ["noisy", "4", "2", "1", "0", "1", "2", "min"],
         ["plain", "1", "0", "0", "1", "0"],
-        ["all", "5", "2", "1", "1", "1"],
+        ["all", "5", "2", "1", "1", "1", "2", "min", "+", "?"],
     ]
 
 
 def test_the_plan_says_how_many_records_no_longer_count(config: ExperimentConfig) -> None:
-    words = " ".join(_text(pending_table(config, replace(_outlook(), stale=3))).split())
+    words = " ".join(
+        _text(pending_table(config, replace(_outlook(), stale=3), Forecast(()))).split()
+    )
     assert "3 record(s) have settings that the config no longer asks for" in words
-    assert "asked for" not in _text(pending_table(config, _outlook()))
+    assert "asked for" not in _text(pending_table(config, _outlook(), Forecast(())))
 
 
 def test_plain_lines_tell_beginning_failures_and_end(config: ExperimentConfig) -> None:

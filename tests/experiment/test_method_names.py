@@ -11,6 +11,7 @@ from dprepro.experiment.method_names import (
     name_meant,
     names_in_config,
     nearest_meant,
+    split_names,
 )
 from dprepro.judge.comparing import refuse_unknown
 from dprepro.methods import registry
@@ -64,3 +65,16 @@ def test_a_config_names_what_it_has():
     assert names_in_config(["DPEBM+", "ebm"], KNOWN) == ["dp-ebm-plus", "ebm"]
     with pytest.raises(DpreproError, match=r"no method 'svm' in the config\. Allowed: dpboost, "):
         names_in_config(["svm"], KNOWN)
+
+
+def test_a_list_between_commas_is_several_names():
+    assert names_in_config(["DPEBM+, ebm", "dpboost"], KNOWN) == ["dp-ebm-plus", "ebm", "dpboost"]
+    assert split_names(["a,b", "a"], ["a,b", "a"]) == ["a,b", "a"]
+    with pytest.raises(DpreproError, match="no method 'svm' in the config"):
+        names_in_config(["ebm,svm"], KNOWN)
+
+
+@pytest.mark.parametrize("given", ["", ",", " "])
+def test_what_holds_no_name_does_not_mean_all(given):
+    with pytest.raises(DpreproError, match=f"no method '{given}' in the config"):
+        names_in_config([given], KNOWN)
