@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,7 +26,10 @@ from dprepro.runtime.text import json_text, one_line
 
 if TYPE_CHECKING:
     from dprepro.judge.check import Again, CheckReport, LeftOut, RerunReport
+    from dprepro.report.ci_formats import Case
+    from dprepro.report.findings import Finding
     from dprepro.results.folder import Results
+    from dprepro.runtime.terminal import Renderable
 
 # What --fast runs again: a config whose tasks are among those of the full configs.
 FAST_CONFIG = "fast"
@@ -77,6 +81,22 @@ def check(
             "--require-all", help="Fail also if a cell that can be run was not run in full."
         ),
     ] = False,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER_OR_REV",
+            help="Compare with earlier results instead of printed numbers: those of a folder, or "
+            "of the results folder at a git revision, such as main.",
+        ),
+    ] = None,
+    record_baseline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Keep a packed copy of the results there, for --baseline; it replaces an earlier "
+            "copy of the same configs.",
+        ),
+    ] = None,
     fast: Annotated[
         bool,
         typer.Option(
@@ -121,6 +141,10 @@ def check(
     The first line says how many cells were judged, and which were not run. What needs attention
     follows, in 25 lines at most; --details shows all.
 
+    With --baseline, each cell is compared with its earlier result on the same splits, by the paired
+    tests of `dprepro compare`: better, worse, equivalent within the margin, or inconclusive. The
+    exit code is 1 if a cell is worse or has no result any more, or more of its fits fail.
+
     Exit code: 0 if no deviation, claim that fails or column that differs is left without a review,
     whatever was not run; 1 if one is, if --fast finds a change, or if --require-all is given and a
     cell was not run in full; 2 if the command is wrong or a file cannot be read.
@@ -128,6 +152,8 @@ def check(
     Example: dprepro check --paper dp-ebm-2021 --details
 
     Example: dprepro check --config adult --format junit
+
+    Example: dprepro check --config quickstart --baseline main
     """
     from dprepro.judge.check import check_documents, selected, touched
     from dprepro.judge.deviations import load_claim_deviations, load_deviations
@@ -138,6 +164,18 @@ def check(
 
     if quiet and (details or verbose or format is not CheckFormat.RICH):
         raise DpreproError("--quiet prints one line: leave out --details, --verbose and --format")
+    view = View(format, details or verbose, verbose, quiet)
+    if baseline is not None or record_baseline is not None:
+        if paper or whole or deviations or min_splits or require_all or fast or record:
+            raise DpreproError(
+                "--baseline and --record-baseline take --results, --config, --dataset, --method "
+                "and --margin: leave out the other options"
+            )
+        if record_baseline is not None:
+            _record_baseline(results, config, record_baseline)
+        if baseline is not None:
+            _check_baseline(baseline, results, config, dataset, method, margin, view)
+        return
     if record or fast:
         reviewed_by = deviations if record else None
         _refuse_parts(config, paper, dataset, method, margin, min_splits, reviewed_by)
@@ -170,8 +208,8 @@ def check(
         _record(found, report, results)
     again = _again(found, report, results, data_dir, jobs) if fast else None
     few = bool(dataset or method) and len(report.verdicts) <= FEW_CELLS
-    view = View(format, details or verbose or few, verbose, quiet)
-    _show(report, left_out, again, require_all, view)
+    view = replace(view, details=view.details or few)
+    _show(_answer(report, left_out, again, require_all, view), view)
     if not report.passes(require_all) or (again is not None and not again.passes):
         raise typer.Exit(1)
 
@@ -236,6 +274,62 @@ def _run_again(committed: Path, data_dir: Path | None, jobs: int | None) -> Reru
     return compare_records(fresh.records, committed_records)
 
 
+def _record_baseline(results: Path, configs: list[str] | None, folder: Path) -> None:
+    """Write packed copies of the journals into a folder."""
+    from dprepro.experiment.maintenance import keep
+    from dprepro.results.folder import journal_paths
+
+    found = read(results, configs)  # what cannot be read is no baseline
+    with owner_only(found.is_private):
+        for name in found.journals:
+            typer.echo(f"{keep(journal_paths(results, [name])[0], folder)}: written", err=True)
+
+
+def _check_baseline(
+    given: str,
+    results: Path,
+    configs: list[str] | None,
+    datasets: list[str] | None,
+    methods: list[str] | None,
+    margin: list[str] | None,
+    view: View,
+) -> None:
+    """Compare with earlier results, and show what was found."""
+    from dprepro.judge.baseline import compare_with_baseline
+    from dprepro.report import baseline as written
+    from dprepro.results.folder import journal_paths
+    from dprepro.results.margins import margins
+    from dprepro.results.revision import earlier_results
+
+    widths = margins(margin)
+    with Waiting() as waiting, earlier_results(given, results) as (folder, name):
+        waiting.step("reading the journals")
+        now = read(results, configs)
+        both = [path.stem for path in journal_paths(folder) if path.stem in now.journals]
+        if not both:
+            raise DpreproError(
+                f"{name} has no journal of {', '.join(now.journals)}: `dprepro check "
+                "--record-baseline FOLDER` keeps one"
+            )
+        waiting.step("comparing with the baseline")
+        before = read(folder, both)
+        report = compare_with_baseline(now, before, name, widths, datasets or (), methods or ())
+    answer = Answer(
+        written.outcome_of_baseline(report),
+        report.passes,
+        list(written.findings_of_baseline(report)),
+        lambda: written.json_of_baseline(report),
+        lambda: written.cases_of_baseline(report),
+        lambda: written.markdown_of_baseline(report, view.details),
+        lambda: [
+            (written.details_of_baseline if view.details else written.screen_of_baseline)(report)
+        ],
+    )
+    _show(answer, view)
+    if not report.passes:
+        raise typer.Exit(1)
+
+
 @dataclass(frozen=True)
 class View:
     """How to show a check, and how much of it."""
@@ -246,13 +340,50 @@ class View:
     quiet: bool
 
 
-def _show(
+@dataclass(frozen=True)
+class Answer:
+    """A check in each form; but for the first three, a form is made when it is asked for."""
+
+    outcome: str
+    passes: bool
+    findings: Sequence[Finding]
+    json: Callable[[], Mapping[str, Any]]
+    cases: Callable[[], Iterable[Case]]
+    markdown: Callable[[], str]
+    readers: Callable[[], Sequence[Renderable]]
+
+
+def _show(answer: Answer, view: View) -> None:
+    if view.format is CheckFormat.JSON:
+        typer.echo(json_text(answer.json()))
+    elif view.format is CheckFormat.JUNIT:
+        from dprepro.report.ci_formats import junit
+
+        typer.echo(junit(answer.cases()))
+    elif view.format is CheckFormat.GITHUB:
+        from dprepro.report.ci_formats import github
+
+        typer.echo(github(answer.outcome, answer.passes, answer.findings))
+    elif view.format is CheckFormat.MARKDOWN:
+        typer.echo(answer.markdown())
+    elif view.quiet and answer.passes:
+        say(one_line(answer.outcome))
+    else:
+        from dprepro.runtime.terminal import console
+
+        screen = console()
+        for part in answer.readers():
+            screen.print(part)
+
+
+def _answer(
     report: CheckReport,
     left_out: LeftOut | None,
     again: Again | None,
     require_all: bool,
     view: View,
-) -> None:
+) -> Answer:
+    from dprepro.report.ci_formats import cases, cases_again, markdown_check
     from dprepro.report.findings import (
         again_in_words,
         findings,
@@ -260,54 +391,42 @@ def _show(
         outcome_in_words,
     )
 
-    if view.format is CheckFormat.RICH and not view.quiet:
-        _show_to_readers(report, left_out, again, require_all, view)
-        return
     passes = report.passes(require_all) and (again is None or again.passes)
     said = [outcome_in_words(report, require_all)]
     said[len(said) if passes else 0 : 0] = [again_in_words(again)] if again else []
     outcome = " ".join(said)
     found = [*findings(report), *(findings_again(again) if again else ())]
-    if view.format is CheckFormat.JSON:
+
+    def json() -> dict[str, Any]:
         from dprepro.report.rows import again_json, check_json
 
-        checked = check_json(report, require_all)
-        typer.echo(json_text(checked | again_json(again) if again else checked))
-    elif view.format is CheckFormat.JUNIT:
-        from dprepro.report.ci_formats import cases, cases_again, junit
+        return check_json(report, require_all) | (again_json(again) if again else {})
 
-        typer.echo(junit([*cases(report, require_all), *(cases_again(again) if again else ())]))
-    elif view.format is CheckFormat.GITHUB:
-        from dprepro.report.ci_formats import github
-
-        typer.echo(github(outcome, passes, found))
-    elif view.format is CheckFormat.MARKDOWN:
-        from dprepro.report.ci_formats import markdown_check
-
-        typer.echo(markdown_check(report, outcome, passes, found, view.details))
-    elif passes:
-        say(one_line(outcome))
-    else:
-        _show_to_readers(report, left_out, again, require_all, view)
+    return Answer(
+        outcome,
+        passes,
+        found,
+        json,
+        lambda: [*cases(report, require_all), *(cases_again(again) if again else ())],
+        lambda: markdown_check(report, outcome, passes, found, view.details),
+        lambda: _for_readers(report, left_out, again, require_all, view),
+    )
 
 
-def _show_to_readers(
+def _for_readers(
     report: CheckReport,
     left_out: LeftOut | None,
     again: Again | None,
     require_all: bool,
     view: View,
-) -> None:
+) -> list[Renderable]:
     from dprepro.report.check import render_again, render_cells, render_check
     from dprepro.report.short import render_short
-    from dprepro.runtime.terminal import console
 
-    screen = console()
     if not view.details:
-        screen.print(render_short(report, require_all, left_out, again))
-        return
-    if view.verbose:
-        screen.print(render_cells(report.verdicts))
-    screen.print(render_check(report, require_all, left_out))
-    if again is not None:
-        screen.print(render_again(again))
+        return [render_short(report, require_all, left_out, again)]
+    return [
+        *([render_cells(report.verdicts)] if view.verbose else []),
+        render_check(report, require_all, left_out),
+        *([render_again(again)] if again is not None else []),
+    ]

@@ -253,6 +253,28 @@ def pack(path: Path) -> Path | None:
     return into
 
 
+def keep(path: Path, folder: Path) -> Path:
+    """Write a packed copy of a journal into a folder, and return its path.
+
+    What the folder has of the same name is replaced when the copy is complete.
+
+    Raises DpreproError if a line is not as it was written, or a file cannot be read or written.
+    """
+    into = folder / f"{path.stem}{SUFFIX}"
+    if folder.resolve() == path.parent.resolve():
+        raise DpreproError(f"{folder} is the folder of the results itself: name another one")
+    try:
+        content = packed(journal_bytes(path))
+    except ValueError as error:
+        raise DpreproError(
+            f"{path}: {error}. `dprepro results repair {path.stem}` mends it"
+        ) from error
+    with appearing_complete(into) as unfinished:
+        unfinished.write_bytes(content)
+        unfinished.chmod(path.stat().st_mode & 0o777)
+    return into
+
+
 def unpack(path: Path) -> Path | None:
     """Put a journal of lines in the place of a packed one, and return its path.
 

@@ -129,7 +129,7 @@ def pair_results(
             problems.append(_ambiguous(dataset, *several, first, second))
             continue
         for epsilon, ((one, other),) in levels.items():
-            found = _pair(one, other, metric)
+            found = pair_cells(one, other, metric)
             if isinstance(found, Pair):
                 pairs.append(found)
             else:
@@ -212,13 +212,13 @@ def _together(
     ours: Sequence[ResultCell], theirs: Sequence[ResultCell]
 ) -> list[tuple[ResultCell, ResultCell]]:
     """Return all pairs on the same splits: of one journal if there are any, else of two."""
-    same = [(a, b) for a in ours for b in theirs if not _differences(a.task, b.task)]
+    same = [(a, b) for a in ours for b in theirs if not differing_splits(a.task, b.task)]
     of_one = [(a, b) for a, b in same if set(a.journals) & set(b.journals)]
     return of_one or same
 
 
 def _differing(ours: Sequence[ResultCell], theirs: Sequence[ResultCell]) -> str:
-    closest = min((_differences(a.task, b.task) for a in ours for b in theirs), key=len)
+    closest = min((differing_splits(a.task, b.task) for a in ours for b in theirs), key=len)
     return (
         f"the splits are not the same: {'; '.join(closest)}. Run both methods in one config, or in "
         "two that agree in this"
@@ -238,8 +238,8 @@ def splitting(task: Task) -> dict[str, object]:
     }
 
 
-def _differences(one: Task, other: Task) -> list[str]:
-    """Return in words what the splits of two tasks do not share."""
+def differing_splits(one: Task, other: Task) -> list[str]:
+    """Return in words what the splits of two tasks do not share; nothing if they are the same."""
     ours, theirs = splitting(one), splitting(other)
     return [
         "the rows differ" if name == "rows" else f"{name} differs ({value} and {theirs[name]})"
@@ -298,8 +298,8 @@ def _ambiguous(
     )
 
 
-def _pair(one: ResultCell, other: ResultCell, metric: str | None) -> Pair | str:
-    """Return the pair, or why there is none."""
+def pair_cells(one: ResultCell, other: ResultCell, metric: str | None) -> Pair | str:
+    """Return what two cells have in common, or in words why there is nothing to compare."""
     wanted = [find_metric(metric).name] if metric else [one.metric, other.metric, *PREFERRED]
     name = next((n for n in wanted if n in one.values and n in other.values), None)
     if name is None:
@@ -505,11 +505,19 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _row(pair: Pair) -> Row:
-    differences = [score_difference(ours, theirs) for ours, theirs in pair.values]
+def test_of(pair: Pair) -> PairedTest:
+    """Test whether two cells have the same mean: see `paired_test`."""
     largest = max(abs(score) for scores in pair.values for score in scores)
-    test = paired_test(differences, overlap_of(pair), ROUNDING * largest)
-    return Row(pair, test, None, *_counts([_advantage(pair, d) for d in differences]))
+    return paired_test(_differences(pair), overlap_of(pair), ROUNDING * largest)
+
+
+def _differences(pair: Pair) -> list[float]:
+    return [score_difference(ours, theirs) for ours, theirs in pair.values]
+
+
+def _row(pair: Pair) -> Row:
+    advantages = [_advantage(pair, difference) for difference in _differences(pair)]
+    return Row(pair, test_of(pair), None, *_counts(advantages))
 
 
 def _across(epsilon: float, rows: Sequence[Row]) -> AcrossDatasets:

@@ -36,13 +36,17 @@ class Margin:
             raise DpreproError(f"margin {text!r}: at least one term must be positive, as in 0.005")
         return cls(**terms)
 
+    def at(self, mean: float) -> float:
+        """Return the margin about a mean, in units of the metric."""
+        return max(self.absolute, self.relative * abs(mean))
+
     def width(self, cell: PublishedCell) -> float:
         """Return the margin at `cell`, in units of its metric.
 
         Never less than half a unit of the last printed digit: a printed 0.004 may stand for
         anything from 0.0035 to 0.0045.
         """
-        return max(self.absolute, self.relative * abs(cell.mean), cell.half_unit)
+        return max(self.at(cell.mean), cell.half_unit)
 
     def __str__(self) -> str:
         absolute = f"{self.absolute:g}" if self.absolute else ""
