@@ -16,6 +16,7 @@ from dprepro.cli.options import (
     Margins,
     Paper,
     ResultsFolder,
+    own_papers,
     read,
     read_held_out,
 )
@@ -198,12 +199,15 @@ def check(
         report, left_out = selected(report, documents, wanted)
     elif config and not whole:
         report, left_out = touched(report, documents)
+    own = own_papers(found) if paper is None else []
     if not report.measured and not fast:
+        ways = own if own and not (dataset or method) else ["`dprepro run adult` makes some"]
         raise DpreproError(
             f"no verdict: the journals in {results} hold no result for "
-            f"{'these cells' if dataset or method else 'a printed cell'}. "
-            "`dprepro run adult` makes some"
+            f"{'these cells' if dataset or method else 'a printed cell'}. {'. '.join(ways)}"
         )
+    for line in own:
+        say(line, err=True)
     if record:
         _record(found, report, results)
     again = _again(found, report, results, data_dir, jobs) if fast else None

@@ -203,6 +203,25 @@ Margins = Annotated[
 ]
 
 
+def own_papers(found: Results) -> list[str]:
+    """Say of each config that answers to a paper of a user's own how `--paper` names it."""
+    from dprepro.papers.document import load_documents
+    from dprepro.papers.folders import folder_beside
+    from dprepro.runtime.text import in_short, shell
+
+    configs: dict[str, list[str]] = {}
+    for name, plan in found.plans.items():
+        if plan.paper is not None and plan.paper not in load_documents():
+            configs.setdefault(plan.paper, []).append(name)
+    said = []
+    for paper, names in configs.items():
+        folder = folder_beside(paper)
+        way = f"--paper {shell(f'./{folder}')}" if folder else "--paper and the path of its folder"
+        answer = "answers" if len(names) == 1 else "answer"
+        said.append(f"{in_short(names)} {answer} to {paper}, a paper of your own: add {way}")
+    return said
+
+
 def read(folder: Path, configs: Sequence[str] | None = None, shipped: bool = False) -> Results:
     """Read the journals that `shown_journals` names: of each, what its plan asks for.
 

@@ -20,6 +20,7 @@ from dprepro.cli.options import (
     ShownDatasets,
     ShownMethods,
     method_titles,
+    own_papers,
     read,
 )
 from dprepro.cli.streams import Waiting, say
@@ -171,6 +172,8 @@ def table(
             titles = method_titles()
             tables = _laid_out(parts, metric, compare, widths, titles)
             tables = select(tables, methods or (), data, digits, drop_empty, titles)
+    for line in own_papers(found) if paper is None else ():
+        say(line, err=True)
     if any(chosen):
         style = Style(compare, spent_epsilon, spread, digits, caption, label)
         _require_one(tables, style)

@@ -31,10 +31,12 @@ from dprepro.judge.claim_kinds import (
 )
 from dprepro.judge.verdicts import CellVerdict, Verdict
 from dprepro.papers.cells import PublishedCell, load_published
-from dprepro.papers.folders import FOLDER, files_of
+from dprepro.papers.document import Document, read_document
+from dprepro.papers.folders import FOLDER, LAYOUT, files_of
 from dprepro.papers.schema import Printed, Strict
 from dprepro.results.margins import Margin
 from dprepro.runtime.errors import Faults
+from dprepro.runtime.files import is_file
 from dprepro.runtime.yaml_files import read_with_source
 
 
@@ -68,7 +70,7 @@ def load_claims(folder: Path = FOLDER) -> dict[str, list[Claim]]:
     """Return the claims of each document that has a file of them.
 
     Raises DpreproError if a file is malformed, gives a name twice, or names cells that are not
-    printed.
+    printed, or have no place in the layout.
     """
     paths = files_of("claims.yaml", folder=folder)
     found = (_read(path, path.stat().st_mtime_ns) for path in paths)
@@ -77,13 +79,17 @@ def load_claims(folder: Path = FOLDER) -> dict[str, list[Claim]]:
 
 @cache
 def _read(path: Path, changed: int) -> Claims:
-    return read_claims(path)
+    has_layout = is_file(path.parent / LAYOUT)
+    return read_claims(path, layout=read_document(path.parent) if has_layout else None)
 
 
-def read_claims(path: Path, printed: Printed = load_published) -> Claims:
+def read_claims(
+    path: Path, printed: Printed = load_published, layout: Document | None = None
+) -> Claims:
     """Return the claims of a file.
 
-    Raises DpreproError as `load_claims`, with all faults; `printed` gives the cells of a paper.
+    Raises DpreproError as `load_claims`, with all faults; `printed` gives the cells of a paper, and
+    `layout` the places of cells that a claim names and the paper does not print.
     """
     source, found = read_with_source(path, Claims)
     faults, lines = Faults(), dict[str, str]()
@@ -95,6 +101,10 @@ def read_claims(path: Path, printed: Printed = load_published) -> Claims:
         for selector in claim.selectors():
             with faults.noted():
                 selector.require_printed(cells, where)
+        if layout is not None:
+            for cell in claim.unprinted(found.paper):
+                with faults.noted():
+                    layout.require_place(cell, where)
     faults.require_none()
     return found
 

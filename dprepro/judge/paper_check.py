@@ -78,12 +78,14 @@ def check_paper(given: str) -> PaperCheck:
         except DpreproError as error:
             faults.append(f"{place}:{line}: {error}")
     notes, claims = list[str](), 0
+    layout = None
     if cells:  # without them every selector would be wrong
         with faults.noted():
-            notes = _notes(read_document(folder, printed))
+            layout = read_document(folder, printed)
+            notes = _notes(layout)
         with faults.noted():
             if is_file(folder / "claims.yaml"):
-                claims = len(read_claims(folder / "claims.yaml", printed).all())
+                claims = len(read_claims(folder / "claims.yaml", printed, layout).all())
         with faults.noted():
             if is_file(folder / "deviations.yaml"):
                 read_deviations(folder / "deviations.yaml", printed)
@@ -96,8 +98,7 @@ def check_paper(given: str) -> PaperCheck:
 def _notes(document: Document) -> list[str]:
     """Name what the layout names and dprepro does not have: it may be a user's own, or a slip."""
     methods, cards = registry.all_methods(), card_names()
-    columns = [column for layout in document.tables.values() for column in layout.columns]
-    labels = dict.fromkeys(name for c in columns for name in (c.method, c.nonprivate) if name)
+    labels = dict.fromkeys(name for table in document.tables.values() for name in table.labels)
     datasets = dict.fromkeys(
         name for layout in document.tables.values() for name in layout.datasets
     )

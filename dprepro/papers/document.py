@@ -92,6 +92,11 @@ class TableLayout(Strict):
     protocols: dict[str, Protocol] = Field(default_factory=dict)
     notes: list[str] = Field(default_factory=list)
 
+    @property
+    def labels(self) -> list[str]:
+        """The labels of all columns and of their non-private twins."""
+        return [name for c in self.columns for name in (c.method, c.nonprivate) if name]
+
     @model_validator(mode="after")
     def _check(self) -> TableLayout:
         for name in self.protocols.keys() - self.datasets.keys():
@@ -236,6 +241,20 @@ class Document(Strict):
                 if metric in (None, printed):
                     yield name, printed, layout
 
+    def require_place(self, cell: PublishedCell, where: str) -> None:
+        """Raise DpreproError, with the nearest names, unless a table has a place for `cell`."""
+        require_known(cell.table, self.tables, f"{where}: table", f"of {self.paper}")
+        layout, faults = self.tables[cell.table], Faults()
+        for name, allowed, what in (
+            (cell.dataset, list(layout.datasets), "dataset"),
+            (cell.method, layout.labels, "method"),
+            (cell.metric, [layout.metric, *layout.also], "metric"),
+        ):
+            with faults.noted():
+                here = f"of table {cell.table} of {self.paper}"
+                require_known(name, allowed, f"{where}: {what}", here)
+        faults.require_none()
+
     def protocol_of(self, table: str, dataset: str) -> Protocol:
         """Return the protocol of the cells of a dataset in a table."""
         layout = self.tables[table]
@@ -313,14 +332,7 @@ def _note_places(
         with faults.noted():
             where = f"{path}:{cell.line}"
             require_known(cell.paper, [document.paper], f"{where}: paper", f"of {source.path}")
-            require_known(cell.table, document.tables, f"{where}: table", f"of {source.path}")
-            layout = document.tables[cell.table]
-            here = f"of table {cell.table} in {source.path}"
-            methods = [name for c in layout.columns for name in (c.method, c.nonprivate) if name]
-            metrics = [layout.metric, *layout.also]
-            require_known(cell.dataset, layout.datasets, f"{where}: dataset", here)
-            require_known(cell.method, methods, f"{where}: method", here)
-            require_known(cell.metric, metrics, f"{where}: metric", here)
+            document.require_place(cell, where)
     for table, layout in document.tables.items():
         own = [cell for cell in cells if cell.table == table]
         for dataset in layout.datasets if own else ():

@@ -69,7 +69,8 @@ def find_paper(given: str, beside: Path = Path()) -> str:
         return given
     if is_folder(given, beside):
         return _open(beside / Path(given).expanduser(), names)
-    found = [name for name in [*names, *_own] if given and name.startswith(given)]
+    known = [*names, *_own]
+    found = [name for name in known if given and name.startswith(given)]
     if given in _own or len(found) == 1:
         return given if given in _own else found[0]
     if found:
@@ -77,9 +78,21 @@ def find_paper(given: str, beside: Path = Path()) -> str:
             f"document {given!r} could be {' or '.join(found)}; give more of the name"
         )
     raise DpreproError(
-        f"no document {given!r}{nearest(given, names) or '.'} Allowed: {', '.join(names)}, or the "
+        f"no document {given!r}{nearest(given, known) or '.'} Allowed: {', '.join(known)}, or the "
         "folder of a paper of your own, such as ./mypaper: `dprepro new paper NAME` writes one"
     )
+
+
+def folder_beside(name: str, place: Path = Path()) -> Path | None:
+    """Return the folder in `place` that is a paper of this name; None if there is none."""
+    for path in sorted(place.glob(f"*/{LAYOUT}")):
+        try:
+            found = read_yaml(path, text_only=True).values
+        except DpreproError:  # of another paper, perhaps
+            continue
+        if isinstance(found, dict) and found.get("paper") == name:
+            return path.parent
+    return None
 
 
 def is_folder(given: str, beside: Path = Path()) -> bool:

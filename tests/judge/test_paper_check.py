@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from dprepro import table, verdicts
 from dprepro.cli import app
 from dprepro.experiment.config import load_config
 from dprepro.judge.paper_check import check_paper
 from dprepro.papers import folders
+from dprepro.papers.document import select_documents
 from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 
@@ -128,6 +130,72 @@ def test_a_config_names_its_paper_by_name_or_by_a_path_from_its_folder(paper: Pa
         Path("own.yaml").write_text(CONFIG % given)
         with pytest.raises(DpreproError, match=message):
             load_config("own.yaml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "messages"),
+    [
+        (
+            "dataset: breast-cancer\n    methods: dp-ebm-gdp",
+            "dataset: brest-cancer\n    methods: [dp-ebm-gpd, ebm]",
+            (
+                "dataset 'brest-cancer'; did you mean 'breast-cancer'?",
+                "method 'dp-ebm-gpd'; did you mean 'dp-ebm-gdp'?",
+            ),
+        ),
+        ('table: "1"', 'table: "11"', ("table '11'; did you mean '1'?",)),
+        ("metric: auc", "metric: acu", ("metric 'acu'; did you mean 'auc'?",)),
+    ],
+)
+def test_a_claim_on_cells_that_are_not_printed_names_places_of_the_layout(
+    paper: Path, old: str, new: str, messages: tuple[str, ...]
+) -> None:
+    spoil(paper / "claims.yaml", old, new)
+    line = "line 6, within[0]: claim above-nine-tenths: "
+    faults = check_paper(str(paper)).faults
+    assert len(faults) == len(messages)
+    for fault, message in zip(faults, messages, strict=True):
+        assert line + message in fault
+    with pytest.raises(DpreproError, match=f"claim above-nine-tenths: {messages[0][:12]}"):
+        dprepro("check", "--results", "shipped", "--paper", "./smith-2026")
+
+
+def test_a_name_is_compared_with_those_of_papers_that_were_opened(paper: Path) -> None:
+    select_documents(f"./{paper}")
+    assert select_documents("smith-2026")[0].paper == select_documents("smith")[0].paper
+    with pytest.raises(DpreproError, match=r"did you mean 'smith-2026'\? .*sbdt-2024, smith-2026,"):
+        select_documents("smiht-2026")
+
+
+def test_a_run_for_a_paper_of_ones_own_says_how_to_name_it(
+    paper: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("own.yaml").write_text(CONFIG % "./smith-2026")
+    dprepro("run", "own.yaml", "--splits", 1, "--method", "logistic", "--jobs", 1)
+    said = "own answers to smith-2026, a paper of your own: add --paper ./smith-2026"
+    for command in (["table"], ["table", "--compare"], ["table", "own"]):
+        found = CliRunner().invoke(app, command)
+        assert (found.exit_code, said in found.stderr) == (0, True)
+    with pytest.raises(DpreproError, match=f"no result for a printed cell. {said}"):
+        dprepro("check")
+    assert "answers to" not in CliRunner().invoke(app, ["table", "--paper", "./smith-2026"]).stderr
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    with pytest.raises(DpreproError, match="add --paper and the path of its folder"):
+        dprepro("check", "--results", "../results")
+
+
+def test_python_takes_the_folder_of_a_paper(paper: Path) -> None:
+    Path("own.yaml").write_text(CONFIG % "./smith-2026")
+    dprepro("run", "own.yaml", "--method", "logistic", "--jobs", 1)
+    for given in ("./smith-2026", paper.resolve()):
+        found = table("own", paper=given)
+        assert found[["paper", "published_mean"]].values.tolist() == [["smith-2026", 0.99]]
+        judged = verdicts("results", given)
+        assert judged.report.papers == ["smith-2026"]
+        assert judged.counts["not run"] == 3
+    with pytest.raises(DpreproError, match="no folder of a paper"):
+        verdicts("results", "./nowhere")
 
 
 def test_names_that_dprepro_does_not_know_are_noted_as_they_may_be_labels(paper: Path) -> None:
