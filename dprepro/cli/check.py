@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -26,7 +27,10 @@ from dprepro.runtime.files import owner_only
 from dprepro.runtime.text import json_text, one_line
 
 if TYPE_CHECKING:
-    from dprepro.judge.check import Again, CheckReport, LeftOut, RerunReport
+    from dprepro.experiment.config import ExperimentConfig
+    from dprepro.experiment.journal import JournalContents
+    from dprepro.judge.check import Again, CheckReport, LeftOut
+    from dprepro.judge.rerun import Repeated, RerunReport, Sample
     from dprepro.report.ci_formats import Case
     from dprepro.report.findings import Finding
     from dprepro.results.folder import Results
@@ -103,9 +107,19 @@ def check(
         typer.Option(
             "--fast",
             help="Run a few tasks again and compare them with the journals; compare all cells and "
-            "verdicts with the recorded ones; fail on stale explanations.",
+            "verdicts with the recorded ones; fail on stale explanations. With --config, run a few "
+            "tasks of these configs again, and nothing else.",
         ),
     ] = False,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="For --fast --config: by how much a metric may differ from its record, in its own "
+            "units.",
+            show_default="0, to the last digit",
+        ),
+    ] = None,
     record: Annotated[
         bool,
         typer.Option(
@@ -146,6 +160,9 @@ def check(
     tests of `dprepro compare`: better, worse, equivalent within the margin, or inconclusive. The
     exit code is 1 if a cell is worse or has no result any more, or more of its fits fail.
 
+    With --fast --config, splits 0 and 1 of each dataset and method, at its lowest and its highest
+    epsilon, are run again, and their metrics have to be those of the records.
+
     Exit code: 0 if no deviation, claim that fails or column that differs is left without a review,
     whatever was not run; 1 if one is, if --fast finds a change, or if --require-all is given and a
     cell was not run in full; 2 if the command is wrong or a file cannot be read.
@@ -155,6 +172,8 @@ def check(
     Example: dprepro check --config adult --format junit
 
     Example: dprepro check --config quickstart --baseline main
+
+    Example: dprepro check --fast --config quickstart --tolerance 1e-9
     """
     from dprepro.judge.check import check_documents, selected, touched
     from dprepro.judge.deviations import load_claim_deviations, load_deviations
@@ -167,7 +186,7 @@ def check(
         raise DpreproError("--quiet prints one line: leave out --details, --verbose and --format")
     view = View(format, details or verbose, verbose, quiet)
     if baseline is not None or record_baseline is not None:
-        if paper or whole or deviations or min_splits or require_all or fast or record:
+        if any((paper, whole, deviations, min_splits, require_all, fast, record, tolerance)):
             raise DpreproError(
                 "--baseline and --record-baseline take --results, --config, --dataset, --method "
                 "and --margin: leave out the other options"
@@ -177,6 +196,17 @@ def check(
         if baseline is not None:
             _check_baseline(baseline, results, config, dataset, method, margin, view)
         return
+    if fast and config:
+        parts = (paper, dataset, method, whole, margin, deviations, min_splits)
+        if any(parts) or require_all or record:
+            raise DpreproError(
+                "--fast --config takes --results, --data-dir, --jobs and --tolerance: leave out "
+                "the other options"
+            )
+        _check_again(config, results, data_dir, jobs, tolerance or 0.0, view)
+        return
+    if tolerance is not None:
+        raise DpreproError("--tolerance is for --fast --config CONFIG: add these, or leave it out")
     if record or fast:
         reviewed_by = deviations if record else None
         _refuse_parts(config, paper, dataset, method, margin, min_splits, reviewed_by)
@@ -257,22 +287,13 @@ def _again(
 
 def _run_again(committed: Path, data_dir: Path | None, jobs: int | None) -> RerunReport:
     """Run the fast config into a folder of its own, and compare with the committed records."""
-    from tempfile import TemporaryDirectory
-
     from dprepro.experiment.config import load_config
-    from dprepro.experiment.display import display_for
     from dprepro.experiment.journal import read_journal
-    from dprepro.experiment.run import Options, journal_path, run
-    from dprepro.judge.check import compare_records
+    from dprepro.judge.rerun import compare_records
     from dprepro.results.folder import journal_paths
-    from dprepro.runtime.terminal import error_console
 
     paths = journal_paths(committed)  # before anything runs
-    config = load_config(FAST_CONFIG)
-    with TemporaryDirectory() as folder:
-        options = Options(results=Path(folder), data_dir=data_dir, jobs=jobs)
-        run(config, options, display_for(config, error_console()))
-        fresh = read_journal(journal_path(config, Path(folder)))
+    fresh = _run_aside(load_config(FAST_CONFIG), data_dir, jobs)
     keys = {record.task.key for record in fresh.records}
     committed_records = [r for path in paths for r in read_journal(path, keys).records]
     return compare_records(fresh.records, committed_records)
@@ -332,6 +353,87 @@ def _check_baseline(
     _show(answer, view)
     if not report.passes:
         raise typer.Exit(1)
+
+
+def _run_aside(
+    config: ExperimentConfig, data_dir: Path | None, jobs: int | None, sample: Sample | None = None
+) -> JournalContents:
+    """Run a config, or a sample of it, into a folder that is gone afterwards.
+
+    Raises DpreproError if faults of the machine left a task without a record.
+    """
+    from tempfile import TemporaryDirectory
+
+    from dprepro.experiment.display import display_for
+    from dprepro.experiment.journal import read_journal
+    from dprepro.experiment.run import Options, journal_path, run
+    from dprepro.runtime.terminal import error_console
+
+    with TemporaryDirectory() as folder:
+        options = Options(
+            results=Path(folder),
+            data_dir=data_dir,
+            jobs=jobs,
+            cells=sample.cells if sample else None,
+            allow_tuned_splits=sample is not None,  # they were scored on these before
+        )
+        ended = run(config, options, display_for(config, error_console()))
+        if sample and ended.unfinished:
+            faults = "; ".join(f"{label}: {fault}" for label, fault in ended.unfinished)
+            raise DpreproError(
+                f"{config.name}: the machine stopped tasks each time ({faults}), so they could not "
+                "be compared. Mend that, then give the same command again"
+            )
+        return read_journal(journal_path(config, Path(folder)))
+
+
+def _check_again(
+    configs: list[str],
+    results: Path,
+    data_dir: Path | None,
+    jobs: int | None,
+    tolerance: float,
+    view: View,
+) -> None:
+    """Run a sample of configs again, compare it with their records, and show what was found."""
+    from dprepro.report import rerun as written
+
+    if not math.isfinite(tolerance):
+        raise DpreproError(f"--tolerance {tolerance}: give a number such as 1e-9, or 0")
+    found = [_repeated(name, results, data_dir, jobs, tolerance) for name in configs]
+    passes = written.passes_again(found)
+    answer = Answer(
+        written.outcome_of_rerun(found),
+        passes,
+        list(written.findings_of_rerun(found)),
+        lambda: written.json_of_rerun(found),
+        lambda: written.cases_of_rerun(found),
+        lambda: written.markdown_of_rerun(found),
+        lambda: [(written.details_of_rerun if view.details else written.screen_of_rerun)(found)],
+    )
+    _show(answer, view)
+    if not passes:
+        raise typer.Exit(1)
+
+
+def _repeated(
+    given: str, results: Path, data_dir: Path | None, jobs: int | None, tolerance: float
+) -> Repeated:
+    from dprepro.cli.options import assumed_plan
+    from dprepro.experiment.config import config_names, load_config
+    from dprepro.experiment.journal import read_journal
+    from dprepro.judge.rerun import compare_sample, sample_of
+    from dprepro.results.folder import journal_paths, read_journals
+
+    here = Path(f"{given}.yaml")
+    is_here = given not in config_names() and not Path(given).is_file() and here.is_file()
+    config = load_config(here if is_here else given)
+    (path,) = journal_paths(results, [config.name])
+    (journal,) = read_journals(results, [config.name], assumed_plan)
+    sample = sample_of(journal)
+    recorded = read_journal(path, {task.key for task in sample.tasks})  # before anything runs
+    fresh = _run_aside(config, data_dir, jobs, sample)
+    return compare_sample(sample, recorded, fresh, tolerance)
 
 
 @dataclass(frozen=True)

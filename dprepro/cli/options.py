@@ -249,7 +249,7 @@ def _one_side(folder: Path, other: Path, configs: Sequence[str] | None) -> Resul
 
 
 def _say_of_both(own: Results, others: Results) -> None:
-    from dprepro.judge.check import compare_records
+    from dprepro.judge.rerun import compare_records
     from dprepro.results.folder import in_both
 
     ours, theirs = in_both(own, others)

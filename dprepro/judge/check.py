@@ -1,28 +1,27 @@
 """A check: all verdicts, the deviations that are explained, and whether it passes.
 
-Also a part of a check, and fresh records compared with committed ones of the same tasks.
+Also a part of a check, and what of it is compared with records of before.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dprepro.experiment.record import Record
 from dprepro.judge.claim_kinds import CellClaim
 from dprepro.judge.claims import ClaimVerdict, Outcome, judge_claims, load_claims
 from dprepro.judge.deviations import ClaimDeviation, Deviation, load_claim_deviations
 from dprepro.judge.forensics import Judgement, Place, column_of, fitted
 from dprepro.judge.omnibus import ColumnState, ColumnVerdict, Omnibus, columns, omnibus
+from dprepro.judge.rerun import RerunReport
 from dprepro.judge.verdicts import CellVerdict, Verdict, judge_cells
 from dprepro.papers.cells import PublishedCell
 from dprepro.papers.document import Choice, Document
 from dprepro.papers.hypotheses import Question, load_hypotheses
 from dprepro.papers.schema import Selector
 from dprepro.results.folder import Results
-from dprepro.results.margins import Margin, level_in_words
+from dprepro.results.margins import Margin
 from dprepro.runtime.errors import DpreproError, nearest
 from dprepro.runtime.text import MOST_NAMED, in_short
 
@@ -309,53 +308,6 @@ def _explain(cell: CellVerdict, entries: Sequence[Deviation]) -> tuple[CellVerdi
     return cell, stale
 
 
-def tolerance_of(method: str) -> float:
-    """Return the largest relative difference allowed for a method: what its entry says."""
-    from dprepro.methods.entry import REPEATS
-    from dprepro.methods.registry import all_methods
-
-    found = all_methods().get(method)
-    return found.repeats_within if found else REPEATS
-
-
-@dataclass(frozen=True)
-class Mismatch:
-    """A metric that differs; `fresh` is NaN where the fresh task gave none."""
-
-    record: Record
-    metric: str
-    committed: float
-    fresh: float
-
-    def __str__(self) -> str:
-        task = self.record.task
-        reason = f" ({self.record.message})" if self.record.message else ""
-        return (
-            f"{task.dataset}, {task.label}, {level_in_words(task.epsilon)}, split {task.split}: "
-            f"{self.metric} {self.fresh:.8g}, committed {self.committed:.8g}{reason}"
-        )
-
-
-@dataclass(frozen=True)
-class RerunReport:
-    """How many fresh records have a committed twin, which differ, and which have none.
-
-    `largest` is the largest relative difference found, `tolerances` the largest allowed, by method.
-    Where all is allowed, a task only has to finish, and `largest` leaves it out.
-    """
-
-    matched: int
-    mismatches: Sequence[Mismatch]
-    missing: Sequence[Record]
-    largest: float
-    tolerances: Mapping[str, float]
-
-    @property
-    def passes(self) -> bool:
-        """Whether every fresh record has a twin and agrees with it."""
-        return self.matched > 0 and not self.mismatches and not self.missing
-
-
 @dataclass(frozen=True)
 class Again:
     """What `dprepro check --fast` finds of a few tasks that were run again.
@@ -372,36 +324,6 @@ class Again:
     def passes(self) -> bool:
         """Whether nothing differs and no entry is stale."""
         return self.rerun.passes and not self.changed and not self.stale
-
-
-def compare_records(fresh: Iterable[Record], committed: Iterable[Record]) -> RerunReport:
-    """Compare metrics by task key, each within the tolerance of its method (`tolerance_of`).
-
-    `committed` may hold any other tasks as well; only finished ones count.
-    """
-    twins = {r.task.key: r for r in committed if r.status == "ok"}
-    matched, largest, allowed = 0, 0.0, {}
-    mismatches: list[Mismatch] = []
-    missing: list[Record] = []
-    for record in fresh:
-        twin = twins.get(record.task.key)
-        if twin is None:
-            missing.append(record)
-            continue
-        matched += 1
-        tolerance = allowed[record.task.method] = tolerance_of(record.task.method)
-        differences = {
-            name: abs(record.metrics.get(name, math.nan) - value) / (abs(value) or 1.0)
-            for name, value in twin.metrics.items()
-        }
-        if tolerance < math.inf:
-            largest = max([largest, *(d for d in differences.values() if not math.isnan(d))])
-        mismatches += [
-            Mismatch(record, name, twin.metrics[name], record.metrics.get(name, math.nan))
-            for name, difference in differences.items()
-            if not difference <= tolerance
-        ]
-    return RerunReport(matched, mismatches, missing, largest, dict(sorted(allowed.items())))
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from dprepro.judge.check import Again, CheckReport, LeftOut, RerunReport, Stale
+from dprepro.judge.check import Again, CheckReport, LeftOut, Stale
 from dprepro.judge.claims import ClaimVerdict, Outcome
 from dprepro.judge.forensics import column_of
 from dprepro.judge.omnibus import ColumnVerdict
+from dprepro.judge.rerun import RerunReport
 from dprepro.judge.verdicts import CellVerdict, Verdict
 from dprepro.papers.hypotheses import load_hypotheses
 from dprepro.privacy.guarantee_status import NO_LEDGER

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from dprepro.judge.check import Again, CheckReport, RerunReport
+from dprepro.judge.check import Again, CheckReport
 from dprepro.judge.claims import ClaimVerdict
 from dprepro.judge.forensics import Place, column_of
 from dprepro.judge.omnibus import Omnibus
+from dprepro.judge.rerun import RerunReport
 from dprepro.judge.snapshot import COLUMNS, in_text
 from dprepro.judge.verdicts import CellVerdict
 from dprepro.report.forensics import json_held_out

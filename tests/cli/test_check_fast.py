@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -193,10 +194,15 @@ def test_a_recorded_file_that_cannot_be_read_says_what_to_do(recorded):
 
 
 @pytest.mark.parametrize(
-    "part", [["--config", "lab"], ["--paper", "dp-ebm"], ["--margin", "auc=1"]]
+    ("option", "part"),
+    [
+        ("--record", ["--config", "lab"]),
+        ("--record", ["--margin", "auc=1"]),
+        ("--fast", ["--paper", "dp-ebm"]),
+        ("--fast", ["--margin", "auc=1"]),
+    ],
 )
-@pytest.mark.parametrize("option", ["--record", "--fast"])
-def test_a_part_is_neither_recorded_nor_compared(recorded, part, option):
+def test_a_part_is_neither_recorded_nor_compared(recorded, option, part):
     before = (recorded / NAME).read_text()
     with pytest.raises(DpreproError, match="take all cells as they are"):
         check("--results", recorded, option, *part)
@@ -206,3 +212,155 @@ def test_a_part_is_neither_recorded_nor_compared(recorded, part, option):
 def test_what_is_recorded_now_is_not_compared_with(recorded):
     with pytest.raises(DpreproError, match="give one of them"):
         check("--results", recorded, "--record", "--fast")
+
+
+@pytest.fixture
+def ran(lab, in_process, monkeypatch):
+    """Run a config of two methods, and return what names its results."""
+    config = lab.config(epsilons=[1, 2, 8], methods=["noisy", "plain"])
+    monkeypatch.chdir(lab.folder)
+    run("lab.yaml", "--jobs", 1)
+    return config, lab.results / "lab.jsonl"
+
+
+def run(*arguments):
+    outcome = CliRunner().invoke(app, ["run", *map(str, arguments)])
+    assert outcome.exit_code in (0, 1), outcome.output
+
+
+def again(*more):
+    return check("--fast", "--config", "lab", "--jobs", 1, *more)
+
+
+def edited(path, change):
+    """Change the lines of a journal, each as if it had been written so."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        for key in OF_THE_LINE:
+            line.pop(key, None)
+        change(line)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def tampered(line):
+    """Move the first metric of one task in its last digits."""
+    task = line.get("task", {})
+    if (task.get("label"), task.get("split")) == ("plain", 1):
+        line["metrics"]["auc"] += 1e-12
+
+
+def test_a_sample_of_a_config_of_ones_own_is_run_again(ran):
+    before = ran[1].read_bytes()
+    code, text = again()
+    assert code == 0
+    assert text.startswith(
+        "Check passed: of 6 tasks of lab that were run again, 6 gave the metrics of their records "
+        "to the last digit."
+    )
+    assert "at its lowest and highest epsilon: 6 of 12 finished tasks" in text
+    assert "printed" not in text
+    assert ran[1].read_bytes() == before
+    assert again("--quiet")[1].count("\n") == 1
+    assert check("--fast", "--config", ran[0], "--jobs", 1, "--details")[0] == 0
+
+
+def test_a_record_that_was_tampered_with_fails_unless_the_tolerance_allows_it(ran):
+    edited(ran[1], tampered)
+    code, text = again()
+    assert code == 1
+    assert "6 tasks of lab that were run again, 5 gave" in text
+    assert "differs: tiny, plain, non-private, split 1: auc 0." in text
+    assert "No version and no machine that the journal states differs" in text
+    assert "--tolerance 1e-9" in text
+    code, text = again("--tolerance", "1e-9")
+    assert (code, "gave the metrics of their records within 1e-09." in text) == (0, True)
+
+
+def test_versions_that_changed_since_are_named(ran):
+    def older(line):
+        tampered(line)
+        if line["kind"] == "environment":
+            line["libraries"]["numpy"] = "1.0"
+
+    edited(ran[1], older)
+    for more in ((), ("--details",)):
+        code, text = again(*more)
+        assert (code, "Since then changed: numpy 1.0 then, " in text) == (1, True)
+
+
+def test_every_format_tells_of_the_sample(ran):
+    edited(ran[1], tampered)
+    text = again("--format", "junit")[1]
+    suites = ElementTree.fromstring(text)
+    assert (suites.get("tests"), suites.get("failures")) == ("6", "1")
+    text = again("--format", "github")[1]
+    assert text.startswith("::error title=dprepro check::Check failed: of 6 tasks of lab")
+    text = again("--format", "markdown")[1]
+    assert text.startswith("## dprepro check: failed\n")
+    assert "allows differences up to that" in text
+    code, text = again("--format", "json")
+    (found,) = json.loads(text)["configs"]
+    assert (code, found["config"], found["tasks"], found["finished"]) == (1, "lab", 6, 12)
+    assert (found["tolerance"], len(found["rerun"]["mismatches"])) == (0.0, 1)
+
+
+def test_what_the_config_asks_for_no_longer_is_said(ran, lab):
+    lab.config(epsilons=[1, 2, 8], methods=[{"method": "noisy", "params": {"pause": 1.0}}])
+    code, text = again()
+    assert code == 1
+    assert "not asked for: tiny, noisy, epsilon 1, split 0: the config asks for another" in text
+    assert "6 tasks of lab that were run again, 0 gave" in text
+
+
+def test_a_fit_that_fails_now_is_a_difference(lab, in_process, monkeypatch):
+    mended = lab.folder / "mended"
+    mended.touch()
+    monkeypatch.setenv("MENDED", str(mended))
+    monkeypatch.chdir(lab.folder)
+    lab.config(epsilons=[1], splits=2, methods=["unless-mended"])
+    run("lab.yaml", "--jobs", 1)
+    assert again()[0] == 0
+    mended.unlink()
+    code, text = again()
+    assert (code, text.count("failed now: RuntimeError: ")) == (1, 2)
+    assert "--tolerance" not in text
+
+
+def test_without_a_finished_record_there_is_nothing_to_compare(lab, in_process, monkeypatch):
+    monkeypatch.chdir(lab.folder)
+    lab.config(methods=["raises"])
+    with pytest.raises(DpreproError, match="`dprepro run CONFIG` writes"):
+        check("--results", lab.folder / "none", "--fast", "--config", "lab")
+    run("lab.yaml", "--jobs", 1)
+    with pytest.raises(DpreproError, match=r"no task of splits 0 and 1 has finished.*--retry-fai"):
+        again()
+
+
+def test_what_a_sample_does_not_take_is_refused(ran):
+    for more in (["--paper", "dp-ebm"], ["--margin", "auc=1"], ["--all"], ["--record"]):
+        with pytest.raises(DpreproError, match="leave out the other options"):
+            again(*more)
+    with pytest.raises(DpreproError, match="--tolerance is for --fast --config"):
+        check("--config", "lab", "--tolerance", 0)
+    with pytest.raises(DpreproError, match="give a number such as 1e-9"):
+        again("--tolerance", "inf")
+    with pytest.raises(DpreproError, match="no config 'lob'"):
+        check("--fast", "--config", "lob")
+
+
+def test_real_data_give_the_same_digits_twice(tmp_path, in_process, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    few = ("--method", "dp-logistic-fair", "--method", "logistic", "--splits", 2, "--jobs", 1)
+    run("quickstart", *few)
+    given = ("--fast", "--config", "quickstart", "--jobs", 1)
+    code, text = check(*given)
+    assert (code, "of 6 tasks of quickstart that were run again, 6 gave" in text) == (0, True)
+
+    def worse(line):
+        if line.get("task", {}).get("epsilon") == 8.0:
+            line["metrics"]["accuracy"] -= 1 / 114
+
+    edited(tmp_path / "results" / "quickstart.jsonl", worse)
+    code, text = check(*given)
+    assert (code, "run again, 4 gave" in text) == (1, True)
+    assert text.count("accuracy 0.") == 2

@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from dprepro.judge.check import Again, CheckReport, check_documents, compare_records
+from dprepro.judge.check import Again, CheckReport, check_documents
 from dprepro.judge.deviations import Deviation
 from dprepro.judge.forensics import Judgement
 from dprepro.judge.omnibus import ColumnState, ColumnVerdict, Omnibus
+from dprepro.judge.rerun import compare_records
 from dprepro.judge.verdicts import CellVerdict, Verdict
 from dprepro.papers.document import load_documents
 from dprepro.report.check import (

@@ -5,7 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dprepro.judge.check import Again, check_documents, compare_records
+from dprepro.judge.check import Again, check_documents
+from dprepro.judge.rerun import compare_records
 from dprepro.judge.verdicts import Verdict
 from dprepro.papers.document import load_documents
 from dprepro.report.ci_formats import (

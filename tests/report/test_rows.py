@@ -5,7 +5,8 @@ import math
 import pandas as pd
 import pytest
 
-from dprepro.judge.check import Again, check_documents, compare_records
+from dprepro.judge.check import Again, check_documents
+from dprepro.judge.rerun import compare_records
 from dprepro.judge.snapshot import COLUMNS
 from dprepro.papers.document import load_documents
 from dprepro.report.layout import build_tables
