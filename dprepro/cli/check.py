@@ -158,7 +158,7 @@ def check(
 
     With --baseline, each cell is compared with its earlier result on the same splits, by the paired
     tests of `dprepro compare`: better, worse, equivalent within the margin, or inconclusive. The
-    exit code is 1 if a cell is worse or has no result any more, or more of its fits fail.
+    exit code is 1 if a cell is worse or has no result any more, or a fit fails that had finished.
 
     With --fast --config, splits 0 and 1 of each dataset and method, at its lowest and its highest
     epsilon, are run again, and their metrics have to be those of the records.
@@ -337,7 +337,8 @@ def _check_baseline(
                 "--record-baseline FOLDER` keeps one"
             )
         waiting.step("comparing with the baseline")
-        before = read(folder, both)
+        # Without --config also those that are gone now, and would be missed.
+        before = read(folder, both if configs else None)
         report = compare_with_baseline(now, before, name, widths, datasets or (), methods or ())
     answer = Answer(
         written.outcome_of_baseline(report),

@@ -13,10 +13,11 @@ spread are what they are: equivalent below the margin, else better or worse.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dprepro.experiment.packed import STATUSES
 from dprepro.experiment.record import Task
 from dprepro.judge.comparing import (
     Pair,
@@ -27,10 +28,13 @@ from dprepro.judge.comparing import (
     test_of,
 )
 from dprepro.judge.equivalence import LEVEL
+from dprepro.judge.rerun import version_changes
 from dprepro.judge.verdicts import Verdict
 from dprepro.results.folder import ResultCell, Results
 from dprepro.results.margins import Margin, level_in_words
 from dprepro.runtime.errors import DpreproError
+
+_OK = STATUSES.index("ok")
 
 
 @dataclass(frozen=True)
@@ -100,21 +104,24 @@ class BaselineReport:
     cells
         Those that both sides have.
     failing
-        Those of which more fits failed than before, each with how many failed before.
+        Cells with the splits, ascending, that had finished and that fail or are skipped now.
     gone
-        Earlier results whose cell has no result now.
+        Earlier results whose cell has no result now, or not the metric of its config.
     unpaired
         Cells of which both have results that cannot be compared.
     new
         How many cells have a result now and had none.
+    versions
+        In words, the versions and machines that differ between the last runs of both sides.
     """
 
     baseline: str
     cells: Sequence[Compared]
-    failing: Sequence[tuple[ResultCell, int]] = ()
+    failing: Sequence[tuple[ResultCell, Sequence[int]]] = ()
     gone: Sequence[ResultCell] = ()
     unpaired: Sequence[Unpaired] = ()
     new: int = 0
+    versions: Sequence[str] = ()
 
     @property
     def counts(self) -> dict[Verdict, int]:
@@ -163,7 +170,9 @@ def compare_with_baseline(
     theirs = [cell for cell in before.cells if wanted(cell)]
     found: list[Compared] = []
     unpaired: list[Unpaired] = []
-    failing: list[tuple[ResultCell, int]] = []
+    failing: list[tuple[ResultCell, Sequence[int]]] = []
+    lost: list[ResultCell] = []
+    unfinished = _unfinished(now)
     paired: set[int] = set()
     moved: list[str] = []
     for cell in ours:
@@ -171,14 +180,19 @@ def compare_with_baseline(
         if old is None:
             continue
         paired.add(id(old))
-        if cell.failed > old.failed:
-            failing.append((cell, old.failed))
+        if splits := unfinished.get(cell.task.cell, set()) & _finished(old) - _finished(cell):
+            failing.append((cell, sorted(splits)))
         if not cell.values or not old.values:
             continue
         if differences := differing_splits(cell.task, old.task):
             moved.append(f"{place(cell)}: {'; '.join(differences)}")
             continue
-        pair = pair_cells(cell, old, cell.metric if cell.metric in cell.values else None)
+        if any(
+            name in old.values and name not in cell.values for name in (cell.metric, old.metric)
+        ):
+            lost.append(old)
+            continue
+        pair = pair_cells(cell, old, None)
         if isinstance(pair, Pair):
             found.append(_compared(pair, margins))
         else:
@@ -192,7 +206,7 @@ def compare_with_baseline(
             "leave these out by --config, --dataset and --method"
         )
     held = [cell for cell in theirs if cell.values]
-    gone = [cell for cell in held if id(cell) not in paired or not _has_result(cell, ours)]
+    gone = [cell for cell in held if id(cell) not in paired or not _has_result(cell, ours)] + lost
     if not found and not unpaired and not gone and not failing:
         raise DpreproError(
             f"no cell is both in the results and in {baseline}: {_held(ours)}; there, "
@@ -201,7 +215,31 @@ def compare_with_baseline(
     adjusted = iter(holm([cell.test.p for cell in found if cell.test.p is not None]))
     cells = [c if c.test.p is None else replace(c, p_holm=next(adjusted)) for c in found]
     new = sum(1 for cell in ours if cell.values and not _has_result(cell, theirs))
-    return BaselineReport(baseline, cells, failing, gone, unpaired, new)
+    versions = dict.fromkeys(_versions(now, before))
+    return BaselineReport(baseline, cells, failing, gone, unpaired, new, tuple(versions))
+
+
+def _unfinished(results: Results) -> Mapping[str, set[int]]:
+    """Return the splits that failed or were skipped, by the string of their cell."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for journal in results.held:
+        table = journal.table
+        for row in journal.rows[table.status[journal.rows] != _OK].tolist():
+            found[table.tasks[int(table.task[row])].cell].add(int(table.split[row]))
+    return found
+
+
+def _finished(cell: ResultCell) -> set[int]:
+    return {split for metric in cell.values for split in cell.by_split(metric)}
+
+
+def _versions(now: Results, before: Results) -> Iterator[str]:
+    """Yield in words the versions that differ between the last runs of the same config."""
+    earlier = {journal.name: journal for journal in before.held}
+    for journal in now.held:
+        old = earlier.get(journal.name)
+        if old is not None and old.environments and journal.environments:
+            yield from version_changes(old.environments[-1], journal.environments[-1])
 
 
 def place(cell: ResultCell) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.text import Text
@@ -15,6 +15,7 @@ from dprepro.report.findings import Finding
 from dprepro.report.short import Screen, outcome_style
 from dprepro.report.tables import STYLES
 from dprepro.report.written_tables import written_tables
+from dprepro.results.folder import ResultCell
 from dprepro.results.margins import level
 from dprepro.runtime.terminal import (
     Renderable,
@@ -47,7 +48,7 @@ def outcome_of_baseline(report: BaselineReport) -> str:
         (len(report.unpaired), "cannot be compared"),
         (report.new, "new"),
         (len(report.gone), "without a result now"),
-        (len(report.failing), "with more fits that fail"),
+        (len(report.failing), "with fits that newly fail"),
     ):
         said += f"; {count} {what}" if count else ""
     ended = "passed" if report.passes else "failed"
@@ -78,13 +79,19 @@ def findings_of_baseline(report: BaselineReport) -> Iterator[Finding]:
     """Yield what needs attention: first what the check fails for."""
     for cell in report.worse:
         yield Finding(True, f"worse: {place(cell.pair.first)}", figures_of(cell))
-    for found, before in report.failing:
-        why = f": {found.messages[0]}" if found.messages else ""
-        text = f"{counted(found.failed, 'fit')} failed, {before} before{why}"
-        yield Finding(True, f"more fits fail: {place(found)}", text)
-    for found in report.gone:
-        text = f"{report.baseline} has one (config {in_short(found.journals)})"
-        yield Finding(True, f"no result now: {place(found)}", text)
+    for found, splits in report.failing:
+        yield Finding(True, f"newly fails: {place(found)}", _failing_in_words(found, splits))
+    of_configs: dict[str, list[ResultCell]] = {}
+    for lost in report.gone:
+        of_configs.setdefault(", ".join(lost.journals), []).append(lost)
+    for config, gone in of_configs.items():
+        for found in gone if len(gone) <= _FEW else ():
+            yield Finding(True, f"no result now: {place(found)}", f"{report.baseline} has one")
+        if len(gone) > _FEW:
+            text = (
+                f"{counted(len(gone), 'cell')}, which {report.baseline} has: {place(gone[0])}, ..."
+            )
+            yield Finding(True, f"no result now: config {config}", text)
     for unpaired in report.unpaired:
         yield Finding(False, f"not compared: {place(unpaired.cell)}", unpaired.reason)
     open_cells = [c for c in report.cells if c.verdict is Verdict.INCONCLUSIVE]
@@ -100,6 +107,15 @@ def findings_of_baseline(report: BaselineReport) -> Iterator[Finding]:
         yield Finding(False, f"other settings: {place(cell.pair.first)}", text)
     if len(changed) > _FEW:
         yield Finding(False, "other settings", f"{len(changed) - _FEW} more cells")
+    if report.versions:
+        yield Finding(False, "other versions", "; ".join(report.versions))
+
+
+def _failing_in_words(cell: ResultCell, splits: Sequence[int]) -> str:
+    why = f": {cell.messages[0]}" if cell.messages else ""
+    noun = "split" if len(splits) == 1 else "splits"
+    shown = in_short([str(split) for split in splits])
+    return f"finished before, and not now: {noun} {shown}{why}"
 
 
 def screen_of_baseline(report: BaselineReport) -> Renderable:
@@ -181,8 +197,8 @@ def cases_of_baseline(report: BaselineReport) -> Iterator[Case]:
         failure = words if verdict is Verdict.WORSE else ""
         found.append(_case(cell.pair.first, cell.pair.metric.name, verdict.value, words, failure))
     found += [
-        _case(cell, "fits", "", "", f"{counted(cell.failed, 'fit')} failed, {before} before")
-        for cell, before in report.failing
+        _case(cell, "fits", "", "", _failing_in_words(cell, splits))
+        for cell, splits in report.failing
     ]
     found += [_case(cell, "result", "", "", "no result now") for cell in report.gone]
     found += [_case(one.cell, "result", "", "", "", one.reason) for one in report.unpaired]
@@ -210,12 +226,12 @@ def json_of_baseline(report: BaselineReport) -> dict[str, Any]:
         "counts": {verdict.value: count for verdict, count in report.counts.items()},
         "cells": [_row(cell) for cell in report.cells],
         "failing": [
-            {"cell": place(cell), "failed": cell.failed, "failed_before": before}
-            for cell, before in report.failing
+            {"cell": place(cell), "splits": list(splits)} for cell, splits in report.failing
         ],
         "gone": [place(cell) for cell in report.gone],
         "not_compared": [{"cell": place(o.cell), "reason": o.reason} for o in report.unpaired],
         "new": report.new,
+        "versions": list(report.versions),
     }
 
 

@@ -1,6 +1,7 @@
 """`dprepro check --baseline` in every format, and the baseline that `--record-baseline` keeps."""
 
 import json
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -78,3 +79,26 @@ def test_what_does_not_go_together_is_refused(folders, tmp_path):
     write(tmp_path / "other", "another", records(OLD))
     with pytest.raises(DpreproError, match="has no journal of mine"):
         check(*folders[:2], "--baseline", tmp_path / "other")
+
+
+def test_a_config_whose_results_are_gone_fails_unless_another_is_asked_for(folders):
+    lines = [r for k in range(6) for r in records(OLD, label=f"m{k}")]
+    write(folders[3], "other", [*lines, *records(OLD)])
+    code, text = check(*folders, "--method", "c", "--method", "m0")
+    assert (code, "no result now: adult, m0, epsilon 0.5: " in text) == (1, True)
+    code, text = check(*folders, "--format", "github")
+    assert code == 1
+    assert "no result now%3A config other::7 cells that " in text
+    assert check(*folders, "--config", "mine", "--method", "c")[0] == 0
+
+
+def test_splits_that_newly_fail_are_named(folders):
+    failed = replace(records(OLD, label="c")[3], status="failed", metrics={}, message="no memory")
+    lines = [r for r in records(OLD, label="c") if r.task.split != 3]
+    write(folders[1], "mine", [*lines, failed])
+    code, text = check(*folders, "--method", "c")
+    assert (code, "newly fails: adult, c, epsilon 0.5: " in text) == (1, True)
+    assert "finished before, and not now: split 3: no memory" in text
+    assert json.loads(check(*folders, "--method", "c", "--format", "json")[1])["failing"] == [
+        {"cell": "adult, c, epsilon 0.5", "splits": [3]}
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from dprepro.experiment.record import Record
 from dprepro.judge.baseline import compare_with_baseline
 from dprepro.judge.verdicts import Verdict
-from dprepro.results.folder import read_results
+from dprepro.results.folder import JournalPlan, read_results
 from dprepro.results.margins import margins
 from dprepro.results.revision import earlier_results
 from dprepro.runtime.errors import DpreproError
@@ -102,12 +103,41 @@ def test_a_cell_that_is_gone_fails_the_check_and_a_new_one_does_not(tmp_path):
 
 def test_fits_that_fail_only_now_fail_the_check(tmp_path):
     failed = Record(task(split=9), "failed", message="ValueError: no")
-    report = compared(tmp_path, [*records(OLD[:9]), failed], records(OLD))
-    assert [(cell.failed, before) for cell, before in report.failing] == [(1, 0)]
+    fewer = [*records(OLD[:9]), failed]
+    report = compared(tmp_path, fewer, records(OLD))
+    assert [splits for _, splits in report.failing] == [[9]]
     assert not report.passes
-    # It failed before, too.
-    report = compared(tmp_path, *([*records(OLD[:9]), failed] for _ in range(2)))
-    assert (list(report.failing), report.passes) == ([], True)
+    for before in (fewer, records(OLD[:9])):  # it failed before, too, or was not run
+        report = compared(tmp_path, fewer, before)
+        assert (list(report.failing), report.passes) == ([], True)
+    # As many as before, and another one.
+    other = [Record(task(split=0), "skipped", message="no module"), *records(OLD)[1:]]
+    report = compared(tmp_path, other, fewer)
+    assert [splits for _, splits in report.failing] == [[0]]
+    # What was not run yet is no failure.
+    assert compared(tmp_path, records(OLD[:5]), records(OLD)).passes
+
+
+def test_a_metric_that_is_gone_fails_the_check(tmp_path):
+    both = [replace(r, metrics={**r.metrics, "accuracy": 0.8}) for r in records(OLD)]
+    for side in ("now", "before"):
+        write(tmp_path / side, "mine", both)
+    plan = {"mine": JournalPlan(10, None, metric="auc")}.get
+    before = read_results(tmp_path / "before", (), plan)
+    write(tmp_path / "now", "mine", records([0.8] * 10, metric="accuracy"))
+    report = compare_with_baseline(
+        read_results(tmp_path / "now", (), plan), before, "before", margins()
+    )
+    assert ([cell.metric for cell in report.gone], report.passes) == (["auc"], False)
+
+
+def test_versions_that_differ_are_named(tmp_path):
+    for side, numpy in (("now", "2.0"), ("before", "1.26")):
+        environment = {"libraries": {"numpy": numpy}, "python": "3.11.7"}
+        write(tmp_path / side, "mine", records(OLD), environment)
+    sides = (read_results(tmp_path / name) for name in ("now", "before"))
+    report = compare_with_baseline(*sides, "before", margins())
+    assert (report.versions, report.passes) == (("numpy 1.26 then, 2.0 now",), True)
 
 
 def test_where_every_fit_fails_now_the_result_is_gone(tmp_path):
