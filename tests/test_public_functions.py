@@ -52,6 +52,11 @@ NUMERIC, CATEGORICAL = {"name": "a", "lower": 0, "upper": 1}, {"name": "a", "cat
 DOMAIN = {"features": [NumericFeature("a", 0, 1)], "target": ["no", "yes"]}
 LEDGER = {"epsilon": 1, "delta": 0, "adjacency": "replace-one"}
 
+
+def _compare(methods, **more):
+    return compare(*methods, **more)
+
+
 REFUSED = [
     (NumericFeature, NUMERIC, {
         "name": [*NO_TEXT[1:], 1.5], "lower": NO_NUMBER, "upper": NO_NUMBER, "missing": NO_FLAG,
@@ -104,10 +109,9 @@ REFUSED = [
         "observed": NO_FLAG,
     }),
     (load_domain, {"name_or_path": "adult"}, {"name_or_path": [1, None, True]}),
-    (compare, {"first": "ebm", "second": "logistic"}, {
-        "first": NO_TEXT, "second": NO_TEXT, "results": NO_PATH, "configs": NO_TEXTS,
+    (_compare, {"methods": ["ebm", "logistic"]}, {
+        "methods": [["ebm", name] for name in NO_TEXT], "results": NO_PATH, "configs": NO_TEXTS,
         "datasets": NO_TEXTS, "metric": [1, True, b"auc"], "epsilons": [1, "1", None, ["1"]],
-        "per_split": NO_FLAG,
     }),
 ]  # fmt: skip
 

@@ -24,6 +24,7 @@ from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import builtin
 
 if TYPE_CHECKING:
+    from dprepro.judge.comparing import MethodComparison
     from dprepro.judge.ranking import MethodRankings
     from dprepro.results.folder import Results
 
@@ -92,44 +93,73 @@ def compare(
 
     Example: dprepro compare dp-ebm-plus dp-ebm-gdp dp-ebm-sound --output ranks.pdf
     """
-    from dprepro.results.margins import find_metric
+    from dprepro.judge.ranking import MethodRankings
     from dprepro.runtime.terminal import console
 
     names = methods or []
     _refuse(names, every, format, per_split, epsilon, output)
-    if metric is not None:
-        find_metric(metric)
-    names, held = (
-        _everything(results, config, dataset)
-        if every
-        else _held(results, names, config, dataset or ())
-    )
-    held = held.of_datasets(dataset) if dataset else held
-    if len(names) == 2:
-        from dprepro.judge.comparing import compare_methods
-        from dprepro.report.comparing import write_comparison
-
-        pair = compare_methods(held, names[0], names[1], metric, epsilon or ())
-        cells = [cell for row in pair.rows for cell in (row.pair.first, row.pair.second)]
-        written = write_comparison(pair, format.value, per_split)
-    else:
-        from dprepro.judge.ranking import rank_methods
+    found = compared(results, names, config, dataset or (), metric, epsilon or ())
+    if isinstance(found, MethodRankings):
         from dprepro.report.ranking import write_rankings
 
-        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-            raise DpreproError(f"{', '.join(twice)} named more than once: name each method once")
-        ranked = rank_methods(held, names, metric, epsilon or (), every)
-        cells = [c for r in ranked.rankings for scores in r.scores for c in scores.cells]
-        written = write_rankings(ranked, format.value, per_split)
+        cells = [c for r in found.rankings for scores in r.scores for c in scores.cells]
+        written = write_rankings(found, format.value, per_split)
+    else:
+        from dprepro.report.comparing import write_comparison
+
+        cells = [cell for row in found.rows for cell in (row.pair.first, row.pair.second)]
+        written = write_comparison(found, format.value, per_split)
     is_private = any(cell.task.is_private for cell in cells)
     if isinstance(written, str):
         # Click would leave out what looks like a colour.
         typer.echo(written, color=True)
     else:
         console().print(written)
-    if output is not None and len(names) > 2:
-        _draw(ranked, output, is_private)
+    if output is not None and isinstance(found, MethodRankings):
+        _draw(found, output, is_private)
     warn(is_private, "exact scores")
+
+
+def compared(
+    folder: Path,
+    names: Sequence[str],
+    configs: Sequence[str] | None,
+    datasets: Sequence[str],
+    metric: str | None,
+    epsilons: Sequence[float],
+) -> MethodComparison | MethodRankings:
+    """Compare methods by the journals of a folder: two of them, or more ranked.
+
+    Parameters
+    ----------
+    names
+        Labels, or names of methods; none for all methods of the journals.
+    configs, datasets, metric, epsilons
+        As the options of the command.
+
+    Raises
+    ------
+    DpreproError
+        If a name is not known or given twice, or nothing can be compared; the message says why.
+    """
+    from dprepro.judge.comparing import compare_methods
+    from dprepro.judge.ranking import rank_methods
+    from dprepro.results.margins import find_metric
+
+    if metric is not None:
+        find_metric(metric)
+    is_all = not names
+    names, held = (
+        _everything(folder, configs, datasets)
+        if is_all
+        else _held(folder, names, configs, datasets)
+    )
+    held = held.of_datasets(datasets) if datasets else held
+    if len(names) == 2:
+        return compare_methods(held, names[0], names[1], metric, epsilons)
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise DpreproError(f"{', '.join(twice)} named more than once: name each method once")
+    return rank_methods(held, names, metric, epsilons, is_all)
 
 
 def _refuse(
@@ -184,7 +214,7 @@ def _draw(ranked: MethodRankings, output: Path, is_private: bool) -> None:
 
 
 def _everything(
-    folder: Path, config: list[str] | None, datasets: Sequence[str] | None
+    folder: Path, config: Sequence[str] | None, datasets: Sequence[str]
 ) -> tuple[list[str], Results]:
     """Return the labels of all finished results of the configs, and these results."""
     held = read(folder, config)
@@ -200,7 +230,7 @@ def _everything(
 
 
 def _held(
-    folder: Path, methods: Sequence[str], config: list[str] | None, datasets: Sequence[str]
+    folder: Path, methods: Sequence[str], config: Sequence[str] | None, datasets: Sequence[str]
 ) -> tuple[list[str], Results]:
     """Return the names as they are meant, and the results that hold them, of either side."""
     from dprepro.experiment.method_names import any_name_meant

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dprepro.experiment.run import Summary
+    from dprepro.report.compared import Comparison
     from dprepro.report.frames import Verdicts
 
 
@@ -235,58 +236,62 @@ def _paper(paper: object) -> str | None:
 
 
 def compare(
-    first: str,
-    second: str,
-    *,
+    *methods: str,
     results: str | Path | Summary = "results",
     configs: Sequence[str] = (),
     datasets: Sequence[str] = (),
     metric: str | None = None,
     epsilons: Sequence[float] = (),
-    per_split: bool = False,
-) -> pd.DataFrame:
-    """Compare two methods on the same splits: a row for each dataset and privacy level.
-
-    The columns are those of `dprepro compare --format csv`, among them ``difference`` (the mean of
-    first minus second over the splits, in units of the metric), ``sd``, ``ci_low`` and ``ci_high``
-    (the 95 % interval), ``p``, ``p_holm`` (adjusted for all rows) and ``better`` (a label, or
-    missing).
+) -> Comparison:
+    """Compare methods on the same splits, as `dprepro compare` does: two of them, or more ranked.
 
     Parameters
     ----------
-    first, second
-        Labels of configs, or names of methods.
+    *methods
+        Two or more: labels of configs, names of methods, or as tables show them. None for all
+        methods of the journals, or of `configs`.
     results
         As of `table`.
     configs
-        Only the journals of these configs; default those that hold both methods.
+        Only the journals of these configs; default those that hold the methods together.
     datasets, epsilons
-        Only these; default all that both methods have.
+        Only these; default all that there are.
     metric
         Name of the metric; default that of the config.
-    per_split
-        Return a row for each split instead, with the values of both methods.
+
+    Returns
+    -------
+    Comparison
+        ``pairs`` has differences with 95 % intervals and adjusted p-values, on each dataset,
+        ``over_datasets`` what datasets say together; ``ranks``, ``friedman`` and ``wins`` are of
+        all methods, and ``splits`` has the values of each split.
 
     Raises
     ------
     DpreproError
-        If the two have no splits in common, or a single one, or several results are meant.
+        If a method has no results, the methods have no splits in common, or a single one, or
+        several results are meant.
     ValueError
         If a parameter is of another type; the message names it.
+
+    Examples
+    --------
+    >>> found = compare("dp-ebm-plus", "dp-ebm-gdp", results="shipped", epsilons=[1])
+    >>> found.pairs.loc[found.pairs["dataset"] == "adult", "better"].tolist()
+    ['dp-ebm-plus']
     """
-    import pandas as pd
+    from dprepro.cli.compare import compared
+    from dprepro.report.compared import Comparison
+    from dprepro.runtime.arguments import OrNone, numbers, text, texts
 
-    from dprepro.judge.comparing import compare_methods
-    from dprepro.report.comparing import comparison_rows, split_rows
-    from dprepro.results.folder import holding_both, read_results, tasks_held
-    from dprepro.runtime.arguments import OrNone, flag, numbers, text, texts
-
-    folder, datasets = _meant(None, results)[0], texts("datasets", datasets)
-    first, second = text("first", first), text("second", second)
-    metric, epsilons = OrNone(text)("metric", metric), numbers("epsilons", epsilons)
-    per_split = flag("per_split", per_split)
-    names = texts("configs", configs) or holding_both(tasks_held(folder), first, second, datasets)
-    held = read_results(folder, names)
-    held = held.of_datasets(datasets) if datasets else held
-    found = compare_methods(held, first, second, metric, epsilons)
-    return pd.DataFrame(split_rows(found) if per_split else comparison_rows(found))
+    names = texts("methods", methods)
+    if len(names) == 1:
+        raise DpreproError(
+            f"one method, {names[0]!r}, to compare: name two or more, or none for all methods of "
+            "the journals"
+        )
+    chosen, data = texts("configs", configs), texts("datasets", datasets)
+    metric, levels = OrNone(text)("metric", metric), numbers("epsilons", epsilons)
+    folder, of_summary = _meant(None, results)
+    found = compared(folder, names, list(chosen) or of_summary, data, metric, levels)
+    return Comparison(found)

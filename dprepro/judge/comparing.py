@@ -387,6 +387,18 @@ class Row:
     lost: int
 
     @property
+    def means(self) -> tuple[float, float]:
+        """The mean of each method over the splits, in units of the metric."""
+        ours, theirs = zip(*self.pair.values, strict=True)
+        return statistics.fmean(ours), statistics.fmean(theirs)
+
+    @property
+    def advantage(self) -> float:
+        """How much better the first is in the mean, in margins of the metric."""
+        found = _advantage(self.pair, _mean_difference(self))
+        return found / self.pair.metric.margin_between(*self.means) if found else 0.0
+
+    @property
     def better(self) -> str:
         """The label that is shown to be better at the 5 % level of all rows, or empty."""
         if self.p_holm is None or self.p_holm >= LEVEL:
@@ -567,8 +579,7 @@ def sign_patterns(ranks: Iterable[int]) -> Counter[int]:
 
 def _mean_difference(row: Row) -> float:
     """Return the mean difference of a row, 0 where differences that cancel leave last bits."""
-    ours, theirs = (statistics.fmean(scores) for scores in zip(*row.pair.values, strict=True))
-    return row.test.mean if score_difference(ours, theirs) else 0.0
+    return row.test.mean if score_difference(*row.means) else 0.0
 
 
 def _advantage(pair: Pair, difference: float) -> float:

@@ -70,9 +70,7 @@ class Scores:
 
     def margin(self, first: str, second: str) -> float:
         """Return the difference that a reader would not mind, in units of the metric."""
-        size = (abs(self.mean(first)) + abs(self.mean(second))) / 2
-        margin = self.metric.margin
-        return max(margin.absolute, margin.relative * size)
+        return self.metric.margin_between(self.mean(first), self.mean(second))
 
     def by_split(self) -> list[Scores]:
         """Return the scores on each split by itself."""

@@ -44,7 +44,7 @@ def write_comparison(found: MethodComparison, format: str, per_split: bool) -> R
         return json_comparison(found, per_split)
     if format == "csv":
         return csv_rows(split_rows(found) if per_split else comparison_rows(found))
-    notes = [*_together(found), *comparison_notes(found)]
+    notes = [*together(found), *comparison_notes(found)]
     return written_tables(_tables(found), notes, format)
 
 
@@ -57,7 +57,7 @@ def render_comparison(found: MethodComparison) -> Renderable:
     """Return a table for each metric, then what the datasets say together, and notes."""
     return below(
         *_tables(found),
-        *(Text(line) for line in _together(found)),
+        *(Text(line) for line in together(found)),
         *(Text(line, style="dim") for line in comparison_notes(found)),
     )
 
@@ -119,7 +119,7 @@ def shown_p(p: float | None) -> str:
     return _NONE_SHOWN if p is None else f"{p:.2g}"
 
 
-def _together(found: MethodComparison) -> Iterator[str]:
+def together(found: MethodComparison) -> Iterator[str]:
     """Yield a line for each privacy level: wins over datasets, and the tests of them."""
     for across in found.across:
         tied = f", {across.tied} tied" if across.tied else ""
@@ -162,13 +162,18 @@ def comparison_notes(found: MethodComparison) -> Iterator[str]:
             "adjusted for the privacy levels. The signed-rank test needs differences in one "
             "metric, and not in the units of each target."
         )
+    yield from pair_notes(found)
+    if found.left_out:
+        yield f"Left out: {'; '.join(found.left_out)}."
+
+
+def pair_notes(found: MethodComparison) -> Iterator[str]:
+    """Yield what a reader must know of the results compared, with the datasets it is about."""
     datasets_of: dict[str, dict[str, None]] = {}
     for row in found.rows:
         for note in _of_pair(row.pair):
             datasets_of.setdefault(note, {})[row.pair.dataset] = None
     yield from (f"{', '.join(datasets)}: {note}." for note, datasets in datasets_of.items())
-    if found.left_out:
-        yield f"Left out: {'; '.join(found.left_out)}."
 
 
 def _of_pair(pair: Pair) -> Iterator[str]:
@@ -212,16 +217,15 @@ def comparison_rows(found: MethodComparison) -> list[dict[str, Any]]:
 
 
 def _flat(row: Row) -> dict[str, Any]:
-    values, test = row.pair.values, row.test
-    means = [math.fsum(side) / len(values) for side in zip(*values, strict=True)]
+    test, (mean_first, mean_second) = row.test, row.means
     return {
         **_place(row.pair),
         "evaluation": row.pair.first.task.evaluation,
         "higher_is_better": row.pair.metric.higher_is_better,
-        "splits": len(values),
+        "splits": len(row.pair.splits),
         "planned": row.pair.planned,
-        "mean_first": means[0],
-        "mean_second": means[1],
+        "mean_first": mean_first,
+        "mean_second": mean_second,
         "difference": test.mean,
         "sd": test.sd,
         "standard_error": test.standard_error,

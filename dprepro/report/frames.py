@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dprepro.judge.check import CheckReport
 from dprepro.judge.verdicts import CellVerdict
@@ -16,22 +16,22 @@ from dprepro.results.margins import find_metric
 if TYPE_CHECKING:
     import pandas as pd
 
-_TEXT, _NUMBER, _COUNT, _FLAG = "object", "float64", "Int64", "bool"
+TEXT, NUMBER, COUNT, FLAG = "object", "float64", "Int64", "bool"
 COLUMNS = {
-    "dataset": _TEXT, "method": _TEXT, "epsilon": _NUMBER, "metric": _TEXT, "mean": _NUMBER,
-    "sd": _NUMBER, "splits": _COUNT, "planned": _COUNT, "failed": _COUNT, "skipped": _COUNT,
-    "delta": _NUMBER, "true_epsilon": _NUMBER, "unverified": _FLAG, "private": _FLAG,
-    "config": _TEXT, "paper": _TEXT, "table": _TEXT, "published_mean": _NUMBER,
-    "published_sd": _NUMBER, "verdict": _TEXT,
+    "dataset": TEXT, "method": TEXT, "epsilon": NUMBER, "metric": TEXT, "mean": NUMBER,
+    "sd": NUMBER, "splits": COUNT, "planned": COUNT, "failed": COUNT, "skipped": COUNT,
+    "delta": NUMBER, "true_epsilon": NUMBER, "unverified": FLAG, "private": FLAG,
+    "config": TEXT, "paper": TEXT, "table": TEXT, "published_mean": NUMBER,
+    "published_sd": NUMBER, "verdict": TEXT,
 }  # fmt: skip
 """Columns of `result_frame` and their dtypes, in order."""
 
 VERDICT_COLUMNS = {
-    "paper": _TEXT, "table": _TEXT, "dataset": _TEXT, "method": _TEXT, "epsilon": _NUMBER,
-    "metric": _TEXT, "mean": _NUMBER, "sd": _NUMBER, "splits": _COUNT, "published_mean": _NUMBER,
-    "published_sd": _NUMBER, "published_splits": _COUNT, "difference": _NUMBER, "ci_low": _NUMBER,
-    "ci_high": _NUMBER, "margin": _NUMBER, "verdict": _TEXT, "splits_needed": _COUNT,
-    "note": _TEXT, "explanation": _TEXT, "config": _TEXT,
+    "paper": TEXT, "table": TEXT, "dataset": TEXT, "method": TEXT, "epsilon": NUMBER,
+    "metric": TEXT, "mean": NUMBER, "sd": NUMBER, "splits": COUNT, "published_mean": NUMBER,
+    "published_sd": NUMBER, "published_splits": COUNT, "difference": NUMBER, "ci_low": NUMBER,
+    "ci_high": NUMBER, "margin": NUMBER, "verdict": TEXT, "splits_needed": COUNT,
+    "note": TEXT, "explanation": TEXT, "config": TEXT,
 }  # fmt: skip
 """Columns of `Verdicts.frame` and their dtypes, in order."""
 
@@ -63,7 +63,7 @@ def result_frame(
         for metric in _metrics(cell, metrics, every_metric):
             found = at.get((cell.task.cell, metric), ())
             rows += [_row(cell, metric, verdict) for verdict in found or (None,)]
-    return _frame(rows, COLUMNS)
+    return frame_of(rows, COLUMNS)
 
 
 def _metrics(cell: ResultCell, wanted: Collection[str], every: bool) -> Iterator[str]:
@@ -89,10 +89,11 @@ def _row(cell: ResultCell, metric: str, verdict: CellVerdict | None) -> FlatRow:
     return row
 
 
-def _frame(rows: Sequence[FlatRow], columns: dict[str, str]) -> pd.DataFrame:
+def frame_of(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> pd.DataFrame:
+    """Return rows as a frame of these columns and dtypes; what a row lacks is missing."""
     import pandas as pd
 
-    return pd.DataFrame(rows, columns=list(columns)).astype(columns)
+    return pd.DataFrame(list(rows), columns=list(columns)).astype(dict(columns))
 
 
 @dataclass(frozen=True, repr=False)
@@ -121,7 +122,7 @@ class Verdicts:
         for cell in self.report.verdicts:
             row = verdict_row(cell) | {"epsilon": cell.published.epsilon}
             rows.append(row | {"config": "+".join(row["config"])})
-        return _frame(rows, VERDICT_COLUMNS)
+        return frame_of(rows, VERDICT_COLUMNS)
 
     @property
     def counts(self) -> dict[str, int]:

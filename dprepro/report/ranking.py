@@ -46,12 +46,12 @@ def write_rankings(found: MethodRankings, format: str, per_split: bool) -> Rende
         return json_rankings(found, per_split)
     if format == "csv":
         return csv_table(_split_rows(found) if per_split else ranking_rows(found))
-    notes = [_sentence(found.main), *ranking_notes(found)]
+    notes = [ranking_sentence(found.main), *ranking_notes(found)]
     if format != "table":
         return written_tables(_tables(found), notes, format)
     return below(
         *_tables(found),
-        Text(_sentence(found.main)),
+        Text(ranking_sentence(found.main)),
         *(Text(line, style="dim") for line in ranking_notes(found)),
     )
 
@@ -79,7 +79,7 @@ def _ranks(found: MethodRankings) -> Stacked:
             shown += [str(len(ranking.scores)), shown_p(test.p if test else None)]
         columns.append(StackedColumn(_heading(ranking), shown, "right"))
     if main.groups is not None:
-        letters = _group_letters(main)
+        letters = group_letters(main)
         cells = [(Text(letters.get(n, "")),) for n in [*names, *([""] * 2 * several)]]
         columns.append(StackedColumn("groups", cells))
     ends = [len(names) - 1] if several else ()
@@ -97,7 +97,7 @@ def _heading(ranking: Ranking) -> str:
     return f"ε {level(epsilon)}" if math.isfinite(epsilon) else level(epsilon)
 
 
-def _group_letters(ranking: Ranking) -> Mapping[str, str]:
+def group_letters(ranking: Ranking) -> Mapping[str, str]:
     """Return the letters of each method's groups, each in a place of its own."""
     groups = ranking.groups or ()
     return {
@@ -173,7 +173,7 @@ def _wins(ranking: Ranking) -> Stacked:
     return stacked_table("Wins in per cent", columns, 1, is_tight=True)
 
 
-def _sentence(ranking: Ranking) -> str:
+def ranking_sentence(ranking: Ranking) -> str:
     """Return what a ranking is over, and what its tests say."""
     where = f"{ranking.at[0].upper()}{ranking.at[1:]}"
     if len(ranking.scores) > 1:
@@ -245,7 +245,7 @@ def ranking_notes(found: MethodRankings) -> Iterator[str]:
         f"Wins: of the {'splits' if len(main.scores) == 1 else 'datasets'}, on which share the row "
         "is better than the column; ties count half. Mean ranks: 1 is best."
     )
-    yield from _cell_notes(found)
+    yield from cell_notes(found)
     if left_out := [*main.left_out, *found.left_out]:
         yield f"Left out: {'; '.join(left_out)}."
 
@@ -279,7 +279,8 @@ def _notes_on_one(main: Ranking) -> Iterator[str]:
     yield ABOUT[main.scores[0].evaluation]
 
 
-def _cell_notes(found: MethodRankings) -> Iterator[str]:
+def cell_notes(found: MethodRankings) -> Iterator[str]:
+    """Yield what a reader must know of the results ranked, with the datasets it is about."""
     datasets: dict[str, dict[str, None]] = defaultdict(dict)
     domains: dict[str, dict[str, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
     for scores in (one for ranking in found.rankings for one in ranking.scores):
@@ -381,7 +382,7 @@ def json_rankings(found: MethodRankings, per_split: bool = False) -> str:
     document: dict[str, Any] = {
         "rankings": [_flat(ranking) for ranking in found.rankings],
         "left_out": list(found.left_out),
-        "notes": [_sentence(found.main), *ranking_notes(found)],
+        "notes": [ranking_sentence(found.main), *ranking_notes(found)],
     }
     if per_split:
         document["splits"] = _split_rows(found)

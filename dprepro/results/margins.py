@@ -80,6 +80,10 @@ class Metric:
     margin: Margin
     decimals: int | None = None
 
+    def margin_between(self, one: float, other: float) -> float:
+        """Return the difference of two means that a reader would not mind, in units of either."""
+        return max(self.margin.absolute, self.margin.relative * (abs(one) + abs(other)) / 2)
+
 
 # THE margins: everything else reads them from here, and `--margin` overrides them. A reader who
 # chooses a method by such a table would not mind a difference of this size (docs/verdicts.md).

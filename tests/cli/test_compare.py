@@ -11,7 +11,6 @@ import pytest
 from scipy import stats
 from typer.testing import CliRunner
 
-from dprepro import compare
 from dprepro.cli import app
 from dprepro.data import PRIVATE_PREFIX
 from dprepro.experiment.journal import journal_bytes, journal_files
@@ -172,13 +171,6 @@ def test_private_rows_are_said_to_be_kept(tmp_path):
     outcome = invoke("mine", "ebm", "--results", tmp_path)
     assert "PRIVATE DATA: exact scores" in outcome.stderr
     assert "keep it to yourself" in outcome.stderr
-
-
-def test_from_python_it_is_the_same(folder):
-    found = compare("mine", "ebm", results=folder, epsilons=[1.0])
-    given = rows("mine", "ebm", "--results", folder, "--epsilon", 1)
-    assert [f"{value!r}" for value in found["p"]] == [row["p"] for row in given]
-    assert len(compare("mine", "ebm", results=folder, datasets=["shop"], per_split=True)) == 8
 
 
 def values(config, label, epsilon):
