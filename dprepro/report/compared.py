@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -240,7 +240,7 @@ def _ranks(ranking: Ranking) -> Iterator[dict[str, Any]]:
 def _friedman(ranking: Ranking) -> Iterator[dict[str, Any]]:
     if ranking.friedman is not None:
         number = {"methods": len(ranking.methods), "datasets": len(ranking.scores)}
-        yield {**_at(ranking.epsilons), **vars(ranking.friedman), **number}
+        yield {**_at(ranking.epsilons), **asdict(ranking.friedman), **number}
 
 
 def _pairs(ranking: Ranking) -> Iterator[dict[str, Any]]:
