@@ -88,9 +88,7 @@ def findings_of_baseline(report: BaselineReport) -> Iterator[Finding]:
         for found in gone if len(gone) <= _FEW else ():
             yield Finding(True, f"no result now: {place(found)}", f"{report.baseline} has one")
         if len(gone) > _FEW:
-            text = (
-                f"{counted(len(gone), 'cell')}, which {report.baseline} has: {place(gone[0])}, ..."
-            )
+            text = f"{counted(len(gone), 'cell')}, among them {place(gone[0])}"
             yield Finding(True, f"no result now: config {config}", text)
     for unpaired in report.unpaired:
         yield Finding(False, f"not compared: {place(unpaired.cell)}", unpaired.reason)

@@ -88,7 +88,7 @@ def test_a_config_whose_results_are_gone_fails_unless_another_is_asked_for(folde
     assert (code, "no result now: adult, m0, epsilon 0.5: " in text) == (1, True)
     code, text = check(*folders, "--format", "github")
     assert code == 1
-    assert "no result now%3A config other::7 cells that " in text
+    assert "no result now%3A config other::7 cells, among them adult" in text
     assert check(*folders, "--config", "mine", "--method", "c")[0] == 0
 
 
