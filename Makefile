@@ -140,11 +140,13 @@ docs-outputs: install-dev ## Write the outputs that the documents state anew
 gallery: install-dev ## Draw the pictures of docs/gallery.md anew
 	$(BIN)/python .ci/gallery.py
 
-lint: install-dev ## Check style and types
+lint: install-dev ## Check style, types, import rules, and the files that CI services read
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 # Needs nothing of what install-dev installs: both can go on at a time.
 wheel-test: $(VENV)/bin/python ## Run the quickstart from the wheel: oldest and newest Python, lowest versions

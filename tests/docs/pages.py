@@ -44,7 +44,7 @@ class Block:
     @property
     def name(self) -> str:
         """The file that the first line names (`# mine.yaml`), or ""."""
-        found = re.match(r"# (\S+\.(?:ya?ml|py))\b", self.text)
+        found = re.match(r"# (\S+\.(?:ya?ml|py|mk))\b", self.text)
         return found[1] if found else ""
 
 

@@ -6,6 +6,7 @@ a block that is neither run nor listed here, fail `tests/docs/test_pages.py`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ import numpy as np
 import pandas as pd
 
 from dprepro.data.card import load_card
+from dprepro.release.scaffold import paper_files
+from tests.docs.pages import blocks
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,10 @@ RULES = {
             replace=(("fashion-filters --method llm", "few-filters.yaml"),),
         ),
         Rule("dprepro plot margins lazybb-figure1", "--fits 1"),
+    ),
+    "docs/ci.md": (
+        # Other pages of the clone show its results.
+        Rule("make -f check.mk check", "DPREPRO=dprepro && rm -r results/smith.* smith-2026"),
     ),
     "docs/own-data.md": (
         Rule("dprepro run mine.yaml", "--splits 2 --jobs 1"),
@@ -243,6 +250,15 @@ def write_shop(folder: Path) -> None:
     shop.to_csv(folder / "shop.csv", index=False)
 
 
+def write_smith(folder: Path) -> None:
+    """Write the paper and the config of docs/own-paper.md, with one quick method."""
+    (folder / "smith-2026").mkdir()
+    for name, text in paper_files("smith-2026").items():
+        (folder / "smith-2026" / name).write_text(text)
+    (config,) = (block.text for block in blocks("docs/own-paper.md") if block.name == "smith.yaml")
+    (folder / "smith.yaml").write_text(re.sub(r"methods:.*", "methods: [logistic]", config))
+
+
 def write_short_configs(folder: Path) -> None:
     """Write configs that do in seconds what those of a page do in minutes, and a short table."""
     filters = (
@@ -274,6 +290,7 @@ def write_short_configs(folder: Path) -> None:
 
 EXTRAS = (
     Extra("shop.yaml", before=write_shop),
+    Extra("check.mk", before=write_smith),
     Extra(
         "my_methods/naive_bayes.py", then=("DPREPRO_METHODS=my_methods dprepro run few-own.yaml",)
     ),

@@ -23,7 +23,7 @@ from tests.docs.pages import (
 from tests.docs.rules import ELSEWHERE, EXTRAS, NOT_RUN, RULES
 from tests.docs.session import rule_of
 
-KINDS = {"sh", "text", "python", "pycon", "yaml", ""}
+KINDS = {"sh", "text", "python", "pycon", "yaml", "make", ""}
 """The languages that `test_pages.py` runs, writes or compares."""
 SHELL = [
     (b.page, c) for p in PAGES for b in blocks(p) if b.language == "sh" for c in commands(b.text)
@@ -91,7 +91,8 @@ def test_a_block_is_run_or_says_that_it_is_not(page):
     for block in blocks(page):
         if not any(o.page == page and block.text.startswith(o.begins) for o in NOT_RUN):
             assert block.language in KINDS, block
-            assert block.language != "yaml" or block.name, f"{block}: which file is it?"
+            is_file = block.language in {"yaml", "make"}
+            assert block.name or not is_file, f"{block}: which file is it?"
 
 
 @pytest.mark.parametrize("listed", NOT_RUN, ids=lambda listed: listed.begins)
