@@ -31,6 +31,13 @@ class UnlabelledTree(DecisionTreeClassifier):
     chooses by the counts, see `ForestCurator`.
     """
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # scikit-learn 1.9 says yes for all its trees, and its forests ask their trees. The splits
+        # of this one know no missing values: rows with some would be predicted unnoticed.
+        tags.input_tags.allow_nan = False
+        return tags
+
     def _fit(self, X: np.ndarray, y: np.ndarray, *_args: Any, **_kwargs: Any) -> UnlabelledTree:
         """Sort rows that the forest has checked and clipped into leaves: the library calls this."""
         self.n_outputs_, self.n_features_in_ = 1, X.shape[1]

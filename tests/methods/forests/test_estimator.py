@@ -48,6 +48,19 @@ def test_the_ledger_doubles_under_replace_one():
     assert ledger.spent_epsilon(REPLACE_ONE) == pytest.approx(1.4)
 
 
+def test_missing_values_are_refused_whatever_the_trees_of_scikit_learn_take():
+    X, y = np.random.default_rng(0).random((60, 1)), np.tile([0, 1], 30)
+    forest = DPRandomForest(3, domain=DOMAIN)
+    assert not forest.__sklearn_tags__().input_tags.allow_nan
+    missing = np.where(np.arange(60)[:, np.newaxis] == 7, np.nan, X)
+    with pytest.raises(ValueError, match="contains NaN"):
+        forest.fit(missing, y)
+    forest.fit(X, y)
+    for ask in (forest.predict, forest.predict_proba):
+        with pytest.raises(ValueError, match="contains NaN"):
+            ask(missing)
+
+
 def test_splits_do_not_look_at_the_rows():
     X, y = np.random.default_rng(0).random((60, 1)), np.tile([0, 1], 30)
     forests = [
