@@ -33,9 +33,9 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	@$(INSTALL) --editable .
 	touch $@
 
-$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml .ci/constraints.txt
+$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
 	@echo 'installing dprepro and what its tests need into $(VENV)'
-	@$(INSTALL) --constraint .ci/constraints.txt --editable '.[dev]'
+	@$(INSTALL) --editable '.[dev]'
 	touch $@ $(VENV)/.installed
 
 install: $(VENV)/.installed ## Make .venv and install dprepro into it

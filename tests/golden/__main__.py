@@ -1,8 +1,8 @@
 """Fit, and print the digests as JSON, or write them to the golden file.
 
 ``python -m tests.golden`` prints those of exact methods, ``--write`` writes the file (`make
-golden`), ``--all`` takes the methods in floating point as well, ``--only TEXT`` those whose name
-holds a text.
+golden`), ``--all`` takes the methods of tables in floating point as well, ``--only TEXT`` those
+whose name holds a text.
 """
 
 from __future__ import annotations
