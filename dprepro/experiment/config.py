@@ -490,12 +490,13 @@ def load_experiments(*names_or_paths: str | Path) -> list[ExperimentConfig]:
         _collect(name_or_path, Path(), (), found)
     by_name: dict[str, Path] = {}
     for path, config in found.items():
-        if config.name in by_name:
+        name = config.name.casefold()  # macOS and Windows tell no capitals apart in names of files
+        if name in by_name:
             raise DpreproError(
-                f"{path} and {by_name[config.name]} would share one journal, "
+                f"{path} and {by_name[name]} would share one journal, "
                 f"{config.name}.jsonl; rename one of the files"
             )
-        by_name[config.name] = path
+        by_name[name] = path
     return list(found.values())
 
 

@@ -7,6 +7,7 @@ wrong in it is left to the run, which comes to the same point and says so.
 
 from __future__ import annotations
 
+import errno
 import logging
 import math
 import os
@@ -68,7 +69,8 @@ def start_ahead(config: str, methods: Sequence[str] = ()) -> None:
             except BaseException:
                 shut_down(pool, kill=True)
                 raise
-    except (MemoryError, OSError, RuntimeError):  # then the run starts one, or says why not
+    except (ImportError, MemoryError, OSError, RuntimeError):
+        # Then the run starts one, or says why not.
         return
 
 
@@ -135,6 +137,8 @@ def _end_with_parent(parent: int) -> None:
 
 # Seconds between two looks at a call that runs.
 _LOOK = 0.5
+# What is refused for want of a place or of permission will be refused again.
+_NEVER = {errno.EACCES, errno.ENOENT, errno.ENOSYS, errno.EPERM, errno.EROFS}
 # Seconds to wait before a worker is started again that the machine refused.
 _PAUSES = (0.5, 2.0)
 
@@ -267,7 +271,13 @@ class _LocalSlot(Slot):
                 if (pause := next(pauses, None)) is None:
                     raise
                 time.sleep(pause)
-            except (OSError, RuntimeError) as error:
+            except (ImportError, OSError, RuntimeError) as error:
+                if why := _no_semaphores():
+                    raise DpreproError(
+                        f"a worker process cannot start: this system gives no semaphores ({why}), "
+                        "by which processes talk. On Linux they lie in /dev/shm: mount a tmpfs "
+                        "there that you can write; then the same command goes on"
+                    ) from error
                 if not (fault := machine_fault(error)):
                     raise
                 if (pause := next(pauses, None)) is None:
@@ -305,6 +315,19 @@ class _LocalSlot(Slot):
             pool, self._pool = self._pool, None
         if pool is not None:
             shut_down(pool, kill)
+
+
+def _no_semaphores() -> str:
+    """Return why no process here can have a semaphore; empty where it can, or could at times."""
+    try:
+        from loky.backend import get_context
+
+        get_context("loky").Lock()
+    except ImportError as error:
+        return str(error)
+    except OSError as error:
+        return os.strerror(error.errno or 0) if error.errno in _NEVER else ""
+    return ""
 
 
 def _loss(error: BaseException) -> tuple[str, str, bool]:

@@ -52,6 +52,8 @@ class AppendedFile:
     OSError
         If the file system refuses, or if a file that can only be read is to be fresh. A method that
         writes raises `refused`, too.
+    DpreproError
+        If the system has no locks that end with their process.
     """
 
     def __init__(self, path: Path, fresh: bool = False, instead: Path | None = None) -> None:
@@ -61,6 +63,7 @@ class AppendedFile:
         self._place = Path(os.path.realpath(path))
         self._file = -1
         self._aside: Path | None = None
+        _need_locks(self._place)
         make_folder(self._place.parent)
         try:
             self._open(fresh)
@@ -281,6 +284,19 @@ def is_locked(place: Path) -> bool:
     finally:
         os.close(number)
     return False
+
+
+def _need_locks(place: Path) -> None:
+    """Raise DpreproError if `_lock` cannot work here, before there is a file to lock."""
+    try:
+        import fcntl  # noqa: F401 - whether it is there
+    except ImportError:
+        raise DpreproError(
+            f"{place} cannot be written on this system: its Python has no module fcntl, whose file "
+            "locks keep two runs from one journal. Run it on Linux or macOS, or on Windows in the "
+            "Windows Subsystem for Linux. Finished journals can be read here: dprepro table, "
+            "check, report"
+        ) from None
 
 
 def _lock(number: int) -> None:

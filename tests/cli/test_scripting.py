@@ -90,9 +90,12 @@ def test_a_folder_without_what_a_document_prints_has_no_verdict(config, tmp_path
         verdicts(summary, "dp-ebm")
 
 
-def test_a_script_needs_no_guard_around_a_run(config, tmp_path):
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_script_needs_no_guard_around_a_run(config, tmp_path, method):
+    """However its processes start: by spawn on macOS and Windows, which imports the script."""
     script = tmp_path / "script.py"
     script.write_text(
+        f"import multiprocessing\nmultiprocessing.set_start_method({method!r})\n"
         f"from dprepro import run\nprint(run({str(config)!r}, splits=1, methods=['logistic'], "
         f"results={str(tmp_path)!r}).ran)\n"
     )

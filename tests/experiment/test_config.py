@@ -223,8 +223,10 @@ def test_a_circle_of_includes_is_an_error(tmp_path: Path) -> None:
         load_experiments(path)
 
 
-def test_two_configs_of_one_name_would_share_a_journal(tmp_path: Path) -> None:
-    path = _write(tmp_path, VALID, "adult")
+@pytest.mark.parametrize("name", ["adult", "Adult"])
+def test_two_configs_of_one_name_would_share_a_journal(tmp_path: Path, name: str) -> None:
+    """In capitals, too: where names of files differ by them, results can move to where not."""
+    path = _write(tmp_path, VALID, name)
     with pytest.raises(DpreproError, match=r"would share one journal, adult\.jsonl"):
         load_experiments(path, "adult")
 

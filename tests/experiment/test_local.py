@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import signal
 import time
@@ -100,6 +101,28 @@ def test_a_worker_that_the_machine_refuses_is_started_again(
     else:
         with pytest.raises(DpreproError, match=r"the operating system refused .*Fewer --jobs"):
             future.result(60)
+    executor.close()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(code, os.strerror(code)) for code in (errno.EROFS, errno.ENOENT, errno.ENOSYS)]
+    + [ImportError("This platform lacks a functioning sem_open implementation")],
+    ids=["read-only", "no /dev/shm", "not implemented", "no sem_open"],
+)
+def test_a_system_without_semaphores_is_told_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """It was told that fewer --jobs would need less, or that this was a bug."""
+
+    def refused(*_: object) -> None:
+        raise error
+
+    # The name of the package is multiprocessing's module; loky's own comes by its path.
+    monkeypatch.setattr(importlib.import_module("loky.backend.synchronize"), "_SemLock", refused)
+    executor = LocalExecutor(jobs=1)
+    with pytest.raises(DpreproError, match=r"gives no semaphores .*mount a tmpfs"):
+        executor.submit(pow, 2, 3).result(60)
     executor.close()
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,18 @@ def test_a_file_is_locked_cut_and_replaced(tmp_path: Path) -> None:
     fresh.close()
     assert path.read_bytes() == b"new"
     assert (tmp_path / "new" / "x.bak1").read_bytes() == b"other"
+
+
+def test_where_no_file_can_be_locked_none_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was an internal error, and an empty journal stayed."""
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with pytest.raises(DpreproError, match=r"no module fcntl.*Run it on Linux or macOS.*table"):
+        AppendedFile(tmp_path / "new" / "x")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "x").write_bytes(b"before")
+    assert not append_only_file.is_locked(tmp_path / "x")
 
 
 def test_what_was_moved_aside_for_nothing_is_put_back(tmp_path: Path) -> None:
