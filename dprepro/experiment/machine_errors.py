@@ -23,10 +23,10 @@ _REFUSED = {
 """What the operating system says where it has no room, no memory, no more files, or a bad disk."""
 
 _OWN_SIGNALS = {
-    signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGSYS,
-    signal.SIGTRAP,
+    number for name, number in signal.Signals.__members__.items()
+    if name in {"SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP"}
 }  # fmt: skip
-"""What code does to its own process: these deaths are results."""
+"""What code does to its own process: these deaths are results. Not every system has all."""
 
 _NO_THREAD = {"can't start new thread", "can't allocate lock", "can't allocate read lock"}
 _NO_LIBRARY = re.compile(

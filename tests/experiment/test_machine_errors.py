@@ -220,3 +220,17 @@ def test_a_journal_whose_disk_refuses_everything_is_an_error_and_no_traceback(
             with pytest.raises(DpreproError, match="cannot be written: Input/output error"):
                 journal.append({"kind": "environment"})
     assert (tmp_path / "x.jsonl").read_bytes().count(b"\n") == 1
+
+
+def test_a_system_with_few_signals_has_the_module_that_reads_them() -> None:
+    """Windows has no SIGBUS: every internal error and every `dprepro run` ended in a traceback."""
+    code = (
+        "import signal\n"
+        "few = {n: s for n, s in signal.Signals.__members__.items() if n in ('SIGINT', 'SIGSEGV')}\n"
+        "signal.Signals = type('Signals', (), {'__members__': few})\n"
+        "del signal.SIGBUS, signal.SIGSYS, signal.SIGTRAP\n"
+        "from dprepro.experiment.machine_errors import was_killed\n"
+        "print(was_killed('EXIT(-9)'), was_killed('SIGSEGV(-11)'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True False\n"
