@@ -208,7 +208,7 @@ def _draw(ranked: MethodRankings, output: Path, is_private: bool) -> None:
         f"{output.stem}-wins": partial(draw_wins, ranked.main),
     }
     with owner_only(is_private):
-        paths = save_figures(figures, output.parent, [output.suffix[1:].lower()], is_cut=False)
+        paths = save_figures(figures, output.parent, [output.suffix[1:].lower()], is_fitted=True)
     for path in paths:
         say(path, err=True)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dprepro.cli.streams import say
+from dprepro.report.draw.sheet import DPI, Sheet
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import builtin
 
@@ -124,6 +126,59 @@ def _say_whose(context: typer.Context) -> None:
 
 def _is_one(folder: Path, other: Path) -> bool:
     return folder.resolve() == other.resolve()
+
+
+class FigureFormat(str, Enum):
+    """File formats of pictures."""
+
+    PDF = "pdf"
+    SVG = "svg"
+    PNG = "png"
+
+
+def endings_of(format: list[FigureFormat] | None) -> list[str]:
+    """Return the endings of the files to write: those chosen, or PNG and SVG."""
+    return [chosen.value for chosen in format or (FigureFormat.PNG, FigureFormat.SVG)]
+
+
+_SMALLEST_SIDE, _LARGEST_SIDE = 1.0, 40.0  # inches
+
+
+def _inches(text: str) -> tuple[float, float]:
+    sides = [_number(part) for part in str(text).lower().replace("×", "x").split("x")]
+    if len(sides) != 2 or not all(s and _SMALLEST_SIDE <= s <= _LARGEST_SIDE for s in sides):
+        raise typer.BadParameter(
+            f"{text!r} is not a size. Allowed are width and height in inches, each from "
+            f"{_SMALLEST_SIDE:g} to {_LARGEST_SIDE:g}: 3.3x2.4"
+        )
+    return float(sides[0] or 0.0), float(sides[1] or 0.0)
+
+
+Formats = Annotated[
+    list[FigureFormat] | None, typer.Option(help="File format (repeatable); default: PNG and SVG.")
+]
+Size = Annotated[
+    tuple | None,
+    typer.Option(
+        "--size",
+        parser=_inches,
+        metavar="WxH",
+        help="Width and height of a picture in inches, such as 3.3x2.4 for a column of a paper.",
+    ),
+]
+Font = Annotated[
+    float | None,
+    typer.Option(
+        "--font", min=4, max=30, help="Points of the labels of axes; other letters go with them."
+    ),
+]
+Dpi = Annotated[int, typer.Option("--dpi", min=50, max=1200, help="Dots per inch of PNG files.")]
+
+
+def sheet_of(size: tuple[float, float] | None, font: float | None, dpi: int = DPI) -> Sheet:
+    """Return what pictures are drawn on, as the options say."""
+    width, height = size or (None, None)
+    return Sheet(width, height, font, dpi)
 
 
 ConfigName = Annotated[str, typer.Argument(help="Built-in name or path of a config.")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -16,43 +15,40 @@ from dprepro.cli.options import (
     Configs,
     DataDir,
     Datasets,
+    Dpi,
+    Font,
+    Formats,
     Levels,
     Methods,
     Paper,
     ResultsFolder,
     Shipped,
+    ShownMethods,
+    Size,
     Split,
+    endings_of,
     method_titles,
     one_level,
     read,
+    sheet_of,
     warn,
 )
 from dprepro.cli.streams import say
+from dprepro.report.draw.sheet import DPI
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import owner_only
 from dprepro.runtime.text import file_names
 
-
-class FigureFormat(str, Enum):
-    """File formats of pictures."""
-
-    PNG = "png"
-    SVG = "svg"
-
-
-def endings_of(format: list[FigureFormat] | None) -> list[str]:
-    """Return the endings of the files to write: those chosen, or all."""
-    return [chosen.value for chosen in format or FigureFormat]
-
-
 Output = Annotated[Path, typer.Option(help="Folder of the pictures.")]
-Formats = Annotated[
-    list[FigureFormat] | None, typer.Option(help="File format (repeatable); default: PNG and SVG.")
-]
 DEFAULT_OUTPUT = Path("out/figures")
 
 # So many files are named one a line; of more, the folder and the number.
 _MOST_NAMED = 12
+
+_GREY = (
+    "Of more than eight methods, the others are grey: --highlight chooses those in colour, "
+    "--name-grey names the grey ones, --method draws only some"
+)
 
 plot = typer.Typer(
     no_args_is_help=True,
@@ -83,29 +79,56 @@ def curves(
         typer.Option(help="auc, rmse, accuracy, ...; default: that of the printed table."),
     ] = None,
     dataset: Datasets = None,
-    method: Annotated[
-        list[str] | None, typer.Option(help="Only these methods, by label (repeatable).")
+    method: ShownMethods = None,
+    highlight: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--highlight",
+            metavar="TEXT",
+            help="These methods in colour, at most eight, the others grey; repeatable, or a list "
+            "with commas. Default: those with printed numbers, then the best.",
+        ),
     ] = None,
+    name_grey: Annotated[
+        bool, typer.Option("--name-grey", help="Name the grey lines in the legend, too.")
+    ] = False,
+    each: Annotated[
+        bool, typer.Option("--each", help="One picture for each dataset instead of panels.")
+    ] = False,
     output: Output = DEFAULT_OUTPUT,
     format: Formats = None,
+    size: Size = None,
+    font: Font = None,
+    dpi: Dpi = DPI,
     config: Configs = None,
     results: ResultsFolder = DEFAULT_FOLDER,
     shipped: Shipped = False,
     paper: Paper = None,
 ) -> None:
-    """Draw the metric against epsilon: one picture for each dataset, and one of all datasets.
+    """Draw the metric against epsilon: one picture for each table, a panel for each dataset.
 
-    Filled markers and lines are measured values, rings are published ones. Where good methods
-    lie close together, a second panel shows them closer. A method looks the same in every
-    picture, and its name stands beside its curve. Bars are
-    standard deviations over splits. The non-private twin of each method is at the right edge.
+    Filled markers and lines are measured values, rings are published ones. Bars are standard
+    deviations over splits. At most eight methods have a colour; a method and its variants share a
+    hue. Where good methods lie close together, a second panel shows them closer. Without privacy
+    is at the right edge, at epsilon ∞.
+
+    Names of files say document, table, dataset and metric. With --size, panels that have no room on
+    one picture get pictures of their own.
 
     Example: dprepro plot curves --metric auc --output out/figures --format svg
+
+    Example: dprepro plot curves --dataset adult --size 3.3x2.4 --font 8 --format pdf
     """
     from dprepro.cli import options
     from dprepro.cli.streams import Patience
     from dprepro.papers.document import select_documents
-    from dprepro.report.draw.curves import build_panels, write_figures
+    from dprepro.report.draw.curves import (
+        build_panels,
+        methods_to_colour,
+        most_methods,
+        write_figures,
+    )
+    from dprepro.report.draw.style import MOST_COLOURED
     from dprepro.report.layout import build_tables
     from dprepro.results.margins import find_metric
     from dprepro.runtime.terminal import counted
@@ -125,11 +148,16 @@ def curves(
             titles=method_titles(),
         )
         panels = build_panels(tables, method or ())
+        coloured = methods_to_colour(tables, highlight or ())
         options.warn(held.is_private, options.SHOWS_SCORES)
-        patience.step(f"drawing {counted(len(panels), 'figure')}")
+        patience.step(f"drawing {counted(len(panels), 'panel')}")
         with owner_only(held.is_private):
-            paths = write_figures(panels, output, endings)
+            paths = write_figures(
+                panels, output, endings, sheet_of(size, font, dpi), coloured, name_grey, each
+            )
     say_written(paths)
+    if most_methods(panels) > MOST_COLOURED and not (highlight or name_grey):
+        say(_GREY, err=True)
 
 
 @plot.command()
@@ -155,6 +183,9 @@ def shapes(
     name: Annotated[str, typer.Option(help="Beginning of the names of the files.")] = "shapes",
     output: Output = DEFAULT_OUTPUT,
     format: Formats = None,
+    size: Size = None,
+    font: Font = None,
+    dpi: Dpi = DPI,
     data_dir: DataDir = None,
 ) -> None:
     """Draw shape functions: of one model a grid, of several one row for each feature.
@@ -218,7 +249,15 @@ def shapes(
     if note := left_out(len(features), len(there)):
         say(note, err=True)
     with owner_only(any(unfit)):
-        paths = write_shapes(columns, features, name, output, endings_of(format), own_scale)
+        paths = write_shapes(
+            columns,
+            features,
+            name,
+            output,
+            endings_of(format),
+            own_scale,
+            sheet_of(size, font, dpi),
+        )
     say_written(paths)
 
 
@@ -236,6 +275,9 @@ def filters(
     name: Annotated[str, typer.Option(help="Name of the files.")] = "filters",
     output: Output = DEFAULT_OUTPUT,
     format: Formats = None,
+    size: Size = None,
+    font: Font = None,
+    dpi: Dpi = DPI,
     data_dir: DataDir = None,
 ) -> None:
     """Draw the filters with the largest weights in the prediction for some test rows.
@@ -258,7 +300,8 @@ def filters(
     found = explain(experiment, tasks, row or [0, 1], top, data_dir)
     endings = endings_of(format)
     with owner_only(tasks[0].is_private):
-        paths = save_figures({name: lambda: draw_filters(found)}, output, endings)
+        sheet = sheet_of(size, font, dpi)
+        paths = save_figures({name: lambda: draw_filters(found)}, output, endings, sheet)
     say_written(paths)
 
 
@@ -273,6 +316,9 @@ def margins(
     name: Annotated[str, typer.Option(help="Name of the files.")] = "margins",
     output: Output = DEFAULT_OUTPUT,
     format: Formats = None,
+    size: Size = None,
+    font: Font = None,
+    dpi: Dpi = DPI,
     data_dir: DataDir = None,
     allow_tuned_splits: AllowTunedSplits = False,
 ) -> None:
@@ -297,7 +343,7 @@ def margins(
     figure = draw_margins(run_boosting(experiment, tasks, data_dir, allow_tuned_splits))
     endings = endings_of(format)
     with owner_only(tasks[0].is_private):
-        paths = save_figures({name: lambda: figure}, output, endings)
+        paths = save_figures({name: lambda: figure}, output, endings, sheet_of(size, font, dpi))
     say_written(paths)
 
 
@@ -307,6 +353,9 @@ def sweep(
     metric: Annotated[str, typer.Option(help="auc, rmse, accuracy, ...")] = "accuracy",
     output: Output = DEFAULT_OUTPUT,
     format: Formats = None,
+    size: Size = None,
+    font: Font = None,
+    dpi: Dpi = DPI,
     config: Configs = None,
     results: ResultsFolder = DEFAULT_FOLDER,
 ) -> None:
@@ -327,11 +376,12 @@ def sweep(
     held = read(results, config)
     found = build_sweeps(held, parameter, shown, method_titles())
     names = file_names(f"sweep-{parameter}-{dataset}" for dataset in found)
+    sheet = sheet_of(size, font, dpi)
     figures = {
-        name: partial(draw_sweeps, sweeps, parameter, shown, dataset)
+        name: partial(draw_sweeps, sweeps, parameter, shown, dataset, sheet)
         for name, (dataset, sweeps) in zip(names, found.items(), strict=True)
     }
     warn(held.is_private, SHOWS_SCORES)
     with owner_only(held.is_private):
-        paths = save_figures(figures, output, endings_of(format))
+        paths = save_figures(figures, output, endings_of(format), sheet, is_fitted=True)
     say_written(paths)

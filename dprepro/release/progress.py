@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, TaskID, TaskProgressColumn
 
-from dprepro.rows.table import What, listening
 from dprepro.runtime.terminal import can_draw, error_console, progress_bar
 from dprepro.runtime.terminal import console as standard_console
+
+if TYPE_CHECKING:
+    from dprepro.rows.table import What
 
 T = TypeVar("T")
 
@@ -27,6 +29,8 @@ def shown_progress(console: Console | None = None, first: str = "") -> Iterator[
     if not can_draw(console):
         yield
         return
+    from dprepro.rows.table import listening  # with pandas, which most that has a bar does not need
+
     bars: dict[What, TaskID] = {}
     with progress_bar(console, TaskProgressColumn(), is_transient=True) as progress:
         if first:

@@ -1,10 +1,12 @@
 """`dprepro plot`."""
 
+import io
 import json
 import math
 from pathlib import Path
 
 import pytest
+from matplotlib.image import imread
 from typer.testing import CliRunner
 
 from dprepro.additive.record import FORMAT, PREDICTION
@@ -36,27 +38,96 @@ def curves(folder, *arguments):
         raise outcome.exception
     assert outcome.exit_code == 0, outcome.output
     written = sorted(path.name for path in (folder / "out").iterdir())
-    assert sorted(line.rpartition("/")[2] for line in outcome.output.split()) == written
+    assert sorted(line.rpartition("/")[2] for line in outcome.stdout.split()) == written
     return written
 
 
-def test_every_dataset_gets_a_picture_in_both_formats(results):
-    names = ["curves", "curves-auc-adult", "curves-auc-telco", "curves-rmse-prices"]
+TABLE_2 = "curves-dp-ebm-2021-table-2"
+
+
+def test_every_table_gets_a_picture_in_both_formats(results):
+    names = [f"{TABLE_2}-auc", "curves-prices-rmse"]
     assert curves(results) == sorted(f"{n}.{e}" for n in names for e in ("png", "svg"))
 
 
 @pytest.mark.parametrize(
     ("arguments", "written"),
     [
-        (["--metric", "auc"], ["curves-auc-adult", "curves-auc-telco", "curves-auc"]),
-        (["--dataset", "adult"], ["curves-auc-adult"]),
-        (["--config", "two"], ["curves-rmse-prices"]),
-        (["--paper", "dp-ebm-2021", "--dataset", "telco"], ["curves-auc-telco"]),
-        (["--method", "dp-ebm-gdp-2021", "--dataset", "adult"], ["curves-auc-adult"]),
+        (["--metric", "auc"], [f"{TABLE_2}-auc"]),
+        (["--metric", "auc", "--each"], [f"{TABLE_2}-adult-auc", f"{TABLE_2}-telco-auc"]),
+        (["--dataset", "adult"], [f"{TABLE_2}-adult-auc"]),
+        (["--config", "two"], ["curves-prices-rmse"]),
+        (["--paper", "dp-ebm-2021", "--dataset", "telco"], [f"{TABLE_2}-telco-auc"]),
+        (["--method", "dp-ebm-gdp-2021", "--dataset", "adult"], [f"{TABLE_2}-adult-auc"]),
     ],
 )
 def test_what_is_drawn_can_be_chosen(results, arguments, written):
     assert curves(results, *arguments, "--format", "svg") == sorted(f"{n}.svg" for n in written)
+
+
+def test_a_picture_has_the_size_the_letters_and_the_dots_that_are_asked_for(results):
+    asked = ["--dataset", "adult", "--size", "3.3x2.4", "--font", "6", "--dpi", "100"]
+    formats = [word for ending in ("pdf", "png", "svg") for word in ("--format", ending)]
+    assert curves(results, *asked, *formats) == [
+        f"{TABLE_2}-adult-auc.{ending}" for ending in ("pdf", "png", "svg")
+    ]
+    pdf, png, svg = (
+        (results / "out" / f"{TABLE_2}-adult-auc.{e}").read_bytes() for e in ("pdf", "png", "svg")
+    )
+    assert b"/MediaBox [ 0 0 237.6 172.8 ]" in pdf
+    assert imread(io.BytesIO(png)).shape[:2] == (240, 330)
+    assert b'width="237.6pt" height="172.8pt"' in svg
+
+
+@pytest.mark.parametrize("size", ["3.3", "3.3x", "axb", "0.2x3", "3x100", "3x-2", "nanx2"])
+def test_a_size_is_two_numbers_of_inches(size):
+    outcome = CliRunner().invoke(app, ["plot", "curves", f"--size={size}"])
+    said = " ".join(outcome.output.replace("│", " ").split())
+    assert outcome.exit_code == 2
+    assert "each from 1 to 40: 3.3x2.4" in said
+
+
+@pytest.mark.parametrize("option", ["--font=1", "--font=99", "--dpi=5", "--dpi=5000"])
+def test_letters_and_dots_have_limits(option):
+    assert CliRunner().invoke(app, ["plot", "curves", option]).exit_code == 2
+
+
+def test_a_size_without_room_writes_nothing_and_says_what_would_do(results):
+    with pytest.raises(DpreproError, match=r"about 3\.3x\S+ inches would do.*--size"):
+        curves(results, "--dataset", "adult", "--size", "3.3x1")
+    assert not list((results / "out").glob("*"))
+
+
+@pytest.fixture
+def many_methods(tmp_path):
+    """Eleven methods on a dataset of one's own."""
+    lines = [
+        line
+        for k in range(11)
+        for epsilon in (1.0, 2.0)
+        for line in records([0.5 + k / 100, 0.6], f"m{k}", epsilon, dataset="shop")
+    ]
+    write(tmp_path / "results", "one", lines)
+    return tmp_path
+
+
+def said_of(folder, *arguments):
+    options = ["--results", folder / "results", "--output", folder / "out", "--format", "svg"]
+    return CliRunner().invoke(app, ["plot", "curves", *map(str, options), *arguments])
+
+
+def test_it_says_that_methods_are_grey_and_how_to_name_them(many_methods):
+    assert "--highlight chooses those in colour" in said_of(many_methods).stderr
+    for arguments in (["--name-grey"], ["--highlight", "m1,m2"], ["--method", "m1,m2"]):
+        outcome = said_of(many_methods, *arguments)
+        assert outcome.exit_code == 0, outcome.output
+        assert "--highlight" not in outcome.stderr
+
+
+def test_too_many_or_unknown_methods_to_colour_are_refused(many_methods):
+    nine = ",".join(f"m{k}" for k in range(9))
+    assert "names 9 methods" in str(said_of(many_methods, "--highlight", nine).exception)
+    assert "did you mean 'm1'" in str(said_of(many_methods, "--highlight", "m111").exception)
 
 
 def test_many_files_are_counted_and_few_are_named(tmp_path, capsys):
@@ -71,12 +142,12 @@ def test_what_takes_long_says_what_is_done(results, monkeypatch):
     steps = []
     monkeypatch.setattr(Patience, "step", lambda self, text: steps.append(text))
     curves(results, "--format", "svg")
-    assert steps == ["reading the journals", "drawing 3 figures"]
+    assert steps == ["reading the journals", "drawing 3 panels"]
 
 
 def test_choosing_methods_changes_the_picture(results):
     curves(results, "--dataset", "adult", "--format", "svg")
-    path = results / "out" / "curves-auc-adult.svg"
+    path = results / "out" / f"{TABLE_2}-adult-auc.svg"
     whole = path.read_text()
     curves(results, "--dataset", "adult", "--format", "svg", "--method", "dp-ebm-gdp-2021")
     assert len(path.read_text()) < len(whole)

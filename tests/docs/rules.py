@@ -182,6 +182,10 @@ RULES = {
             "dprepro plot curves --metric auc --output out/figures --format svg", "--config adult"
         ),
         Rule(
+            "dprepro plot curves --dataset adult --size 3.3x2.4 --font 8 --format pdf",
+            "--config adult",
+        ),
+        Rule(
             "dprepro export model.json --to sql --output model.sql --table customers",
             replace=(("model.json", "results/models/adult-dp-ebm-gdp-1.json"),),
         ),

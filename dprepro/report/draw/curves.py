@@ -1,7 +1,7 @@
 """Tables as curves: metric against epsilon, one panel a dataset, one curve a method.
 
-Names stand beside the ends of curves, in place of a legend. Methods that are worth it get a closer
-look: a second range that shows them alone.
+The panels of a table fill a grid, with one legend below. At most eight methods have a colour, the
+others are grey. Methods that are worth it get a closer look: a second range that shows them alone.
 """
 
 from __future__ import annotations
@@ -13,22 +13,40 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import (
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullLocator,
+    ScalarFormatter,
+)
 from matplotlib.transforms import Bbox
 
-from dprepro.report.draw.files import contents, put_together, save_figures
+from dprepro.report.draw.files import save_figures
+from dprepro.report.draw.keys import (
+    EDGE,
+    PALE,
+    Key,
+    Legend,
+    draw_legend,
+    line_style,
+    ring_style,
+    set_out,
+)
+from dprepro.report.draw.sheet import COLUMN, PAGE, Sheet
 from dprepro.report.draw.style import (
-    PHONE_WIDTH,
+    MOST_COLOURED,
     POINTS_PER_INCH,
     Look,
     fitted,
+    grey_looks,
     looks,
     metric_label,
     open_frame,
@@ -36,7 +54,8 @@ from dprepro.report.draw.style import (
 )
 from dprepro.results.margins import Metric
 from dprepro.runtime.errors import DpreproError
-from dprepro.runtime.text import file_names, plain, shortened
+from dprepro.runtime.terminal import counted
+from dprepro.runtime.text import file_names, plain
 
 if TYPE_CHECKING:
     from dprepro.papers.document import Column
@@ -49,33 +68,21 @@ _DECADE = 10.0
 _GOOD = 0.2
 _FEWEST = 2
 
-FONT_SIZE = 7.5
-_LINE = 1.25
-BESIDE = 1.08
-"""Where names begin, in widths of the axes."""
-# The line to a name ends before it.
-_SHORT = 0.01
-_LONGEST = 34
-_WIDEST = 2.2  # inches
-# An end at the very limit of the axes comes back from their units as a little more or less.
-_ROUNDING = 1e-9
-
 # The axis counts octaves of epsilon. The non-private twins stand so far to the right of the last.
 _GAP = 1.2
-# Axes have room for so many labels across and up, and a line of a note for so many characters.
-_TICKS = 8
-_LEVELS = 7
-_LONGEST_NOTE = 60
-# Of the picture of all panels.
-_COLUMNS = 4
-# Inches: a panel with its names, the least size of its axes, what stands around these, and the keys
-# below a figure. Margins that are known need no layout, which takes longer than drawing.
-_WIDTH, _WIDE, _HEIGHT = 4.4, 1.4, 2.5
-_LEFT, _BELOW, _EDGE = 0.74, 0.62, 0.08
-_TITLE, _NOTE = 0.24, 0.13
-_KEYS = 0.26
-_PALE: dict[str, Any] = {"linewidths": 5, "alpha": 0.18, "zorder": 1.5}
-_THIN: dict[str, Any] = {"linewidths": 0.8, "zorder": 2.9}
+_HALF_A_DECADE = 5.0
+_MARGIN = 0.07
+# Numbers of this size are written without an exponent.
+_PLAIN_FROM, _PLAIN_TO = 1e-4, 1e7
+
+# Labels of ticks, entries and notes are smaller than other labels by this factor.
+_SMALL = 0.875
+# In letters of labels: a line, the names of ticks, axes of a free height, and the least axes.
+_LINE, _TICK_LABELS = 1.35, 1.6
+_HIGH = 13.0
+_LEAST_HIGH, _LEAST, _LEAST_PAIRED = 5.5, 9.0, 7.0
+# Points of the bars in the legend.
+_THIN_KEY, _PALE_KEY = 0.7, 4.0
 
 
 @dataclass(frozen=True)
@@ -89,19 +96,24 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """One method: what was measured and what is published, each in order of epsilon."""
+    """One method: what was measured and what is published, each in order of epsilon.
+
+    `is_column` says that the document's table has a column for it.
+    """
 
     method: str
     title: str
     measured: tuple[Point, ...]
     published: tuple[Point, ...]
+    is_column: bool = False
 
 
 @dataclass(frozen=True)
 class Panel:
     """The curves of one dataset. `notes` says what a reader must not overlook.
 
-    `table` is the printed one that they come from, where there are panels of several.
+    `document` and `table` are the printed ones that they come from, empty where there are none.
+    Panels of one table have the same `number`.
     """
 
     dataset: str
@@ -109,7 +121,9 @@ class Panel:
     metric: Metric
     curves: tuple[Curve, ...]
     notes: tuple[str, ...] = ()
+    document: str = ""
     table: str = ""
+    number: int = 0
 
     @property
     def points(self) -> list[Point]:
@@ -128,42 +142,64 @@ class Panel:
 def build_panels(tables: Iterable[ResultTable], methods: Sequence[str] = ()) -> list[Panel]:
     """Return one panel for each dataset of `tables`, built with ``compare=True``.
 
-    With `methods`, only the curves of these labels. A non-private twin belongs to the curve of its
-    method.
+    With `methods`, only the curves of these labels, headings, or lists of them between commas. A
+    non-private twin belongs to the curve of its method.
 
-    Raises DpreproError if a label is not among the columns of the tables.
+    Raises DpreproError if one is not among the columns of the tables.
     """
-    from dprepro.experiment.method_names import name_meant, nearest_meant
-    from dprepro.methods.registry import refuse_shared
-
     tables = list(tables)
-    known = list(dict.fromkeys(column.method for table in tables for column in table.columns))
-    methods = [name_meant(name, known) for name in methods]
-    for name in methods:
-        refuse_shared(name, known)
-        if name not in known:
-            raise DpreproError(
-                f"no curve of method {name!r}{nearest_meant(name, known) or '.'} "
-                f"There are: {', '.join(known)}"
-            )
-    panels = [_panel(table, group, methods) for table in tables for group in table.groups]
-    return _tell_apart([panel for panel in panels if panel.curves])
+    methods = _methods_meant(tables, methods)
+    panels = [
+        _panel(table, group, methods, number)
+        for number, table in enumerate(tables)
+        for group in table.groups
+    ]
+    return _without_single([panel for panel in panels if panel.curves])
 
 
-def _tell_apart(panels: Sequence[Panel]) -> list[Panel]:
-    """Name the tables where several print a dataset; of these, leave out single points."""
-    counts = Counter((panel.metric.name, panel.dataset) for panel in panels)
-    found = []
-    for panel in panels:
-        if counts[panel.metric.name, panel.dataset] == 1:
-            found.append(replace(panel, table=""))
-        elif len({point.epsilon for point in panel.points}) > 1:
-            name = f"Table {panel.table}" if panel.table.isdigit() else panel.table
-            found.append(replace(panel, title=panel.title + (f" ({name})" if name else "")))
+def methods_to_colour(tables: Iterable[ResultTable], names: Sequence[str]) -> list[str]:
+    """Return the labels of the methods that a user wants in colour.
+
+    Raises DpreproError if there are more than `MOST_COLOURED`, or one is not known.
+    """
+    found = _methods_meant(tables, names)
+    if len(found) > MOST_COLOURED:
+        raise DpreproError(
+            f"--highlight names {len(found)} methods, and a picture has {MOST_COLOURED} colours: "
+            f"name {MOST_COLOURED} at most; --name-grey names the grey lines, too"
+        )
     return found
 
 
-def _panel(table: ResultTable, group: Group, methods: Sequence[str]) -> Panel:
+def _methods_meant(tables: Iterable[ResultTable], names: Sequence[str]) -> list[str]:
+    from dprepro.report.selecting import methods_meant
+
+    columns = [column for table in tables for column in table.columns]
+    return methods_meant(names, list(dict.fromkeys(column.method for column in columns)))
+
+
+def most_methods(panels: Iterable[Panel]) -> int:
+    """Return how many methods the table with the most of them has."""
+    found: dict[int, set[str]] = {}
+    for panel in panels:
+        found.setdefault(panel.number, set()).update(curve.method for curve in panel.curves)
+    return max(map(len, found.values()), default=0)
+
+
+def _without_single(panels: Sequence[Panel]) -> list[Panel]:
+    """Leave single points out where several tables print a dataset."""
+    counts = Counter((panel.metric.name, panel.dataset) for panel in panels)
+    return [
+        panel
+        for panel in panels
+        if counts[panel.metric.name, panel.dataset] == 1
+        or len({point.epsilon for point in panel.points}) > 1
+    ]
+
+
+def _panel(table: ResultTable, group: Group, methods: Sequence[str], number: int) -> Panel:
+    layout = table.layout.columns if table.layout else ()
+    columns = {column.method for column in layout}
     curves = []
     for position, column in enumerate(table.columns):
         entries = [row[position] for row in group.rows]
@@ -171,10 +207,11 @@ def _panel(table: ResultTable, group: Group, methods: Sequence[str]) -> Panel:
         cells = [entry.verdict.published for entry in entries if entry.verdict]
         published = tuple(Point(cell.epsilon, cell.mean, cell.std) for cell in cells)
         if (not methods or column.method in methods) and (measured or published):
-            curves.append(Curve(column.method, _title(column), measured, published))
+            is_column = column.method in columns
+            curves.append(Curve(column.method, _title(column), measured, published, is_column))
     return Panel(
         group.dataset, group.title, table.metric, tuple(curves), _notes(table, group),
-        table.table or "",
+        table.paper or "", table.table or "", number,
     )  # fmt: skip
 
 
@@ -255,242 +292,437 @@ def _scale(panel: Panel, mean: float) -> float:
 
 
 @dataclass(frozen=True)
-class End:
-    """The end of a curve: its name, its look, and the place of its last point in data units."""
+class _Page:
+    """Where the parts of a figure are: columns and rows of panels, and sizes in inches.
 
-    name: str
-    look: Look
-    across: float
-    up: float
-
-
-def room_for(names: int) -> float:
-    """Return the height in inches that so many names need."""
-    return names * FONT_SIZE * _LINE / POINTS_PER_INCH
-
-
-def length_of(name: str) -> float:
-    """Return the inches that a name takes."""
-    return text_width(*_shown(name))
-
-
-def _shown(name: str) -> tuple[str, float]:
-    return fitted(plain(shortened(name, _LONGEST)), FONT_SIZE, _WIDEST)
-
-
-def name_ends(axes: Axes, ends: Sequence[End], height: float) -> None:
-    """Write each name to the right of the axes, with a thin line from the end of its curve.
-
-    Names keep the order of the ends from top to bottom and do not overlap. The limits of the axes
-    must be set, and their `height` in inches must be at least `room_for` the names.
+    In a paired one, a closer look stands beside each panel where one pays.
     """
-    to_share = axes.transData + axes.transAxes.inverted()
-    shares = [to_share.transform((end.across, end.up)) for end in ends]
-    wanted = [min(max(float(up), 0.0), 1.0) for _, up in shares]
-    places = kept_apart(wanted, room_for(1) / height)
-    leaders, colours = [], []
-    for end, (across, up), place in zip(ends, shares, places, strict=True):
-        name, size = _shown(end.name)
-        axes.text(
-            BESIDE, place, name, transform=axes.transAxes, fontsize=size,
-            color=_dark(end.look.colour), va="center", ha="left",
-        )  # fmt: skip
-        if -_ROUNDING <= up <= 1.0 + _ROUNDING:
-            leaders.append([(across, up), (BESIDE - _SHORT, place)])
-            colours.append(end.look.colour)
-    # All in one, which lies between the axes and the names: layout need not measure it.
-    lines = LineCollection(
-        leaders, colors=colours, linewidths=0.6, transform=axes.transAxes, clip_on=False
-    )
-    lines.set_in_layout(False)
-    axes.add_collection(lines, autolim=False)
+
+    panels: Sequence[Panel]
+    legend: Legend
+    notes: tuple[str, ...]
+    columns: int
+    is_paired: bool
+    width: float
+    height: float
+    high: float
+    points: float
+
+    @property
+    def em(self) -> float:
+        """The inches of the letters of labels."""
+        return self.points / POINTS_PER_INCH
+
+    @property
+    def rows(self) -> int:
+        """How many rows of panels there are."""
+        return math.ceil(len(self.panels) / self.columns)
+
+    @property
+    def title(self) -> float:
+        """The inches above axes."""
+        has_title = self.is_paired or any(panel.title for panel in self.panels)
+        return (_LINE if has_title else 0.5) * self.em
+
+    @property
+    def row(self) -> float:
+        """The inches from one row of axes to the next."""
+        return self.title + self.high + _TICK_LABELS * self.em
+
+    @property
+    def beside(self) -> float:
+        """The inches of the label to the left of all axes."""
+        return EDGE + _LINE * self.em
+
+    @property
+    def wide(self) -> float:
+        """The inches of a panel with its closer look and the labels of ticks."""
+        return (self.width - self.beside) / self.columns
+
+    @property
+    def below(self) -> float:
+        """The inches of what stands below all panels."""
+        notes = len(self.notes) * _LINE * _SMALL * self.em
+        return EDGE + notes + self.legend.height + 1.1 * _LINE * self.em
+
+    @property
+    def least_axes(self) -> float:
+        """About how wide axes are."""
+        parts = 2 if self.is_paired else 1
+        return self.wide / parts - 4 * _SMALL * self.em
+
+    @property
+    def has_room(self) -> bool:
+        """Whether axes are large enough to read something there."""
+        least = _LEAST_PAIRED if self.is_paired else _LEAST
+        return self.high >= _LEAST_HIGH * self.em and self.least_axes >= least * self.em
 
 
-def kept_apart(wanted: Sequence[float], gap: float) -> list[float]:
-    """Return places near the wanted ones in [0, 1], in their order, at least `gap` apart.
+def looks_of(
+    panels: Sequence[Panel], highlight: Sequence[str] = (), name_grey: bool = False
+) -> dict[str, Look]:
+    """Return the look of each method, the same in all these panels.
 
-    They stay in [0, 1] as long as there is room. The sum of squared moves is least.
+    Coloured are the methods of `highlight`; by default those with printed numbers, or, of a table
+    without any, its columns, and then those of the best mean rank over panels, private ones before
+    others: `MOST_COLOURED` in all. The others are grey, with a marker
+    and a dash of their own if `name_grey`.
     """
-    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
-    # In units where every name is moved down by those below it, "apart" becomes "not descending";
-    # blocks of equal places then take the mean of what they want.
-    blocks: list[tuple[float, int]] = []
-    for rank, i in enumerate(order):
-        total, size = wanted[i] - rank * gap, 1
-        while blocks and blocks[-1][0] / blocks[-1][1] > total / size:
-            total, size = total + blocks[-1][0], size + blocks[-1][1]
-            blocks.pop()
-        blocks.append((total, size))
-    highest = 1.0 - (len(wanted) - 1) * gap
-    means = [min(max(total / size, 0.0), max(highest, 0.0)) for total, size in blocks]
-    placed = [mean for mean, (_, size) in zip(means, blocks, strict=True) for _ in range(size)]
-    found = [0.0] * len(wanted)
-    for rank, i in enumerate(order):
-        found[i] = placed[rank] + rank * gap
-    return found
+    there = list(dict.fromkeys(curve.method for panel in panels for curve in panel.curves))
+    wanted = [method for method in there if method in highlight or not highlight]
+    if len(wanted) > MOST_COLOURED:
+        curves = [curve for panel in panels for curve in panel.curves]
+        printed = {curve.method for curve in curves if _has_printed(curve)}
+        first = printed or {curve.method for curve in curves if curve.is_column}
+        private = {c.method for c in curves for p in c.measured if math.isfinite(p.epsilon)}
+        ranks = _mean_ranks(panels)
+        wanted.sort(key=lambda one: (one not in first, one not in private, ranks[one]))
+    coloured = [method for method in there if method in wanted[:MOST_COLOURED]]
+    others = [method for method in there if method not in coloured]
+    return {**looks(coloured), **grey_looks(others, name_grey)}
 
 
-def _dark(colour: str) -> str:
-    """Return the colour dark enough for text on white (4.5 to 1), in the same hue."""
-    return {
-        "#56B4E9": "#1F78A8", "#E69F00": "#946600", "#009E73": "#007A59", "#CC79A7": "#A8487E",
-        "#D55E00": "#B85000",
-    }.get(colour, colour)  # fmt: skip
+def _has_printed(curve: Curve) -> bool:
+    return any(math.isfinite(point.epsilon) for point in curve.published)
 
 
-@dataclass(frozen=True)
-class _View:
-    """A panel to draw, with its title, and the curves to name beside it."""
-
-    panel: Panel
-    zoom: Zoom | None
-    named: Sequence[Curve]
-    title: str
-
-    def wide(self, room: float) -> float:
-        """Return the width of the axes, in inches, that leaves room for the longest name beside."""
-        longest = max((length_of(curve.title) for curve in self.named), default=0.0)
-        return max(_WIDE, (room - longest - _EDGE) / BESIDE)
+def _mean_ranks(panels: Sequence[Panel]) -> dict[str, float]:
+    """Return the mean place of each method, 0 the best and 1 the worst, by medians."""
+    places: dict[str, list[float]] = {}
+    for panel in panels:
+        sign = -1 if panel.metric.higher_is_better else 1
+        order = sorted(panel.curves, key=lambda curve: sign * _median(curve))
+        for place, curve in enumerate(order):
+            places.setdefault(curve.method, []).append(place / max(1, len(order) - 1))
+    return {method: statistics.mean(found) for method, found in places.items()}
 
 
-def write_figures(panels: Sequence[Panel], folder: Path, formats: Iterable[str]) -> list[Path]:
-    """Write one picture a panel and, where there are several, one of all; return the paths.
+def write_figures(
+    panels: Sequence[Panel],
+    folder: Path,
+    formats: Iterable[str],
+    sheet: Sheet | None = None,
+    highlight: Sequence[str] = (),
+    name_grey: bool = False,
+    each: bool = False,
+) -> list[Path]:
+    """Write a picture of each table, with a panel for each of its datasets; return the paths.
 
-    Names are ``curves-METRIC-DATASET``, with the table where several print it, and, for the picture
-    of all, ``curves-METRIC`` or, of several metrics, ``curves``. It is put together from the
-    others, so nothing is drawn twice. The same panels give the same bytes.
+    With `each`, or where they do not fit on the sheet together, each dataset has a picture of its
+    own. Names are ``curves-DOCUMENT-TABLE-DATASET-METRIC``, as far as there is a document, and
+    without the dataset where there are several. The same panels give the same bytes.
+
+    Raises DpreproError if a panel does not fit on the sheet, or a file cannot be written.
     """
-    looks = looks_of(panels)
-    parts = (("curves", panel.metric.name, panel.dataset, panel.table) for panel in panels)
-    names = file_names("-".join(filter(None, found)) for found in parts)
-    named = zip(names, panels, strict=True)
-    figures = {name: partial(draw_curves, panel, looks) for name, panel in named}
-    metrics = {panel.metric.name for panel in panels}
-    together = f"curves-{metrics.pop()}" if len(metrics) == 1 else "curves"
-    more = {together: partial(_together, panels)} if len(panels) > 1 else {}
-    return save_figures(figures, folder, formats, more, is_cut=False)
+    sheet = sheet or Sheet()
+    pictures: list[tuple[Sequence[Panel], dict[str, Look]]] = []
+    for _, found in groupby(panels, lambda panel: (panel.number, panel.metric.name)):
+        own = list(found)
+        styles = looks_of(own, highlight, name_grey)
+        is_whole = len(own) == 1 or not (each or _arranged(own, styles, sheet) is None)
+        for part in [own] if is_whole else [[panel] for panel in own]:
+            pictures.append((part, {c.method: styles[c.method] for p in part for c in p.curves}))
+    names = file_names(_file_name(part) for part, _ in pictures)
+    figures = {
+        name: partial(draw_curves, part, styles, sheet)
+        for name, (part, styles) in zip(names, pictures, strict=True)
+    }
+    return save_figures(figures, folder, formats, sheet, is_fitted=True)
 
 
-def _together(panels: Sequence[Panel], files: Sequence[bytes], ending: str) -> bytes:
-    """Return the picture of all panels, with one set of keys in place of each one's own."""
-    figure = Figure(figsize=(_WIDTH, _KEYS))
-    _draw_keys(figure, panels, 2)
-    (keys,) = contents(lambda: figure, [ending])
-    return put_together(files, keys, ending, _KEYS, _COLUMNS * _WIDTH)
+def _file_name(panels: Sequence[Panel]) -> str:
+    first = panels[0]
+    table = f"table-{first.table}" if first.table.isdigit() else first.table
+    dataset = first.dataset if len(panels) == 1 else ""
+    parts = ("curves", first.document, table, dataset, first.metric.name)
+    return "-".join(part for part in parts if part)
 
 
-def looks_of(panels: Iterable[Panel]) -> dict[str, Look]:
-    """Return the look of each method, the same in all panels."""
-    return looks(curve.method for panel in panels for curve in panel.curves)
+def draw_curves(
+    panels: Sequence[Panel], styles: Mapping[str, Look], sheet: Sheet | None = None
+) -> Figure:
+    """Return a figure of the panels of one metric in a grid, with one legend below all.
 
+    Beside a panel stands a closer look at the good ones of its coloured curves, where one pays and
+    there is room.
 
-def draw_curves(panel: Panel, looks: Mapping[str, Look], is_narrow: bool = False) -> Figure:
-    """Return a figure of a panel, with a closer look beside it where one pays.
-
-    The name of each method stands once beside its curve: beside the closer look if it is shown
-    there, else beside the whole. A narrow figure fits a phone: the closer look stands below.
+    Raises DpreproError if they do not fit on the sheet.
     """
-    views = _views(panel)
-    down, across = (len(views), 1) if is_narrow else (1, len(views))
-    above = _EDGE + _NOTE * len(_wrapped_notes(panel)) + (_TITLE if views[-1].title else 0.0)
-    height = max(_HEIGHT, room_for(len(panel.curves) + 1))
-    width, row = PHONE_WIDTH if is_narrow else _WIDTH, above + height + _BELOW
-    keys = 2 * _KEYS if is_narrow else _KEYS
-    figure = Figure(figsize=(across * width, down * row + keys))
-    for number, view in enumerate(views):
-        # Beside the whole, the closer look need not say again what it measures.
-        left = _LEFT - (_TITLE if number % across else 0.0)
-        bottom = keys + (down - 1 - number // across) * row + _BELOW
-        box = Bbox.from_bounds(
-            number % across * width + left, bottom, view.wide(width - left), height
-        )
-        axes = figure.add_axes(Bbox(box.get_points() / figure.get_size_inches()).bounds)
-        draw_panel(axes, view.panel, looks, view.zoom)
-        _label(axes, view, width - left, box)
-        _name(axes, view.named, panel, looks, height)
-    if len(views) > 1 and not panel.is_logarithmic:
-        whole, near = figure.axes
-        whole.axhspan(*near.get_ylim(), color="0.95", linewidth=0, zorder=0)
-    _draw_keys(figure, [panel], 1 if is_narrow else 2)
+    sheet = sheet or Sheet()
+    page = _arranged(panels, styles, sheet)
+    if page is None:
+        raise DpreproError(_too_small(panels, styles, sheet))
+    figure = Figure(figsize=(page.width, page.height))
+    cells = [_draw_cell(figure, panel, styles, page) for panel in panels]
+    for column in range(page.columns):
+        _place(figure, cells, column, page)
+    _label(figure, page)
+    draw_legend(figure, page.legend, page.below - 1.1 * _LINE * page.em)
     return figure
 
 
-def _views(panel: Panel) -> list[_View]:
-    zoom = zoom_of(panel)
-    if zoom is None:
-        return [_View(panel, None, panel.curves, panel.title)]
-    title = f"{panel.title}, closer" if panel.title else "closer"
-    near = _View(replace(panel, notes=()), zoom, zoom.good, title)
-    return [_View(panel, None, zoom.others, panel.title), near]
+def _arranged(panels: Sequence[Panel], styles: Mapping[str, Look], sheet: Sheet) -> _Page | None:
+    """Return the page with the largest axes; None where the given size has no room for them.
+
+    Several panels have room only with their closer looks.
+    """
+    pages = [page for page in _pages(panels, styles, sheet) if page.has_room]
+    if any(page.is_paired for page in pages) or (len(panels) > 1 and _pays(panels, styles)):
+        pages = [page for page in pages if page.is_paired]
+    return max(pages, key=_legibility, default=None)
 
 
-def _draw_keys(figure: Figure, panels: Iterable[Panel], columns: int) -> None:
-    figure.legend(
-        handles=_kinds(panels), loc="lower center", ncols=columns, frameon=False, fontsize=8,
-        borderaxespad=0.1,
+def _pays(panels: Sequence[Panel], styles: Mapping[str, Look]) -> bool:
+    return any(zoom_of(_coloured(panel, styles)) for panel in panels)
+
+
+def _legibility(page: _Page) -> float:
+    return min(page.least_axes * (2 if page.is_paired else 1), 1.8 * page.high)
+
+
+def _pages(panels: Sequence[Panel], styles: Mapping[str, Look], sheet: Sheet) -> Iterable[_Page]:
+    """Yield pages with more and more columns; of a free height, the one that is wide enough."""
+    points = sheet.points
+    em = points / POINTS_PER_INCH
+    width = sheet.width or (COLUMN if len(panels) == 1 else PAGE)
+    legend = set_out(_keys(panels, styles), width, _SMALL * points, sheet.height)
+    notes = tuple(_wrapped_notes(panels, width, _SMALL * points))
+    for is_paired in (True, False) if _pays(panels, styles) else (False,):
+        usual = max(1, min(len(panels), int(width / ((28 if is_paired else 20) * em))))
+        for columns in range(1, len(panels) + 1) if sheet.height else [usual]:
+            page = _Page(panels, legend, notes, columns, is_paired, width, 0.0, _HIGH * em, points)
+            free = (sheet.height or 0.0) - page.below - EDGE
+            high = free / page.rows - page.row + page.high if sheet.height else page.high
+            page = replace(page, high=high)
+            taken = page.below + page.rows * page.row + EDGE
+            yield replace(page, height=sheet.height or taken)
+
+
+def _too_small(panels: Sequence[Panel], styles: Mapping[str, Look], sheet: Sheet) -> str:
+    em = sheet.points / POINTS_PER_INCH
+    needed = max(sheet.width or COLUMN, (_LEAST + 6) * em)
+    (page,) = list(_pages(panels, styles, replace(sheet, width=needed, height=None)))[-1:]
+    least = page.height - page.rows * (page.high - _LEAST_HIGH * em)
+    up = max(sheet.height or 0.0, math.ceil(10 * least) / 10)
+    would_do = f"{math.ceil(10 * needed) / 10:g}x{up:g}"
+    return (
+        f"{sheet.width:g} x {sheet.height:g} inches have no room for a panel and its legend with "
+        f"letters of {sheet.points:g} points; about {would_do} inches would do. Choose a larger "
+        "--size, a smaller --font, or fewer lines with --method"
+    )
+
+
+def _coloured(panel: Panel, styles: Mapping[str, Look]) -> Panel:
+    return replace(panel, curves=tuple(c for c in panel.curves if not styles[c.method].is_grey))
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """The axes of a panel, and of its closer look, each with the inches of its tick labels."""
+
+    panel: Panel
+    axes: Sequence[Axes]
+    labels: Sequence[float]
+
+
+def _draw_cell(figure: Figure, panel: Panel, styles: Mapping[str, Look], page: _Page) -> _Cell:
+    zoom = zoom_of(_coloured(panel, styles)) if page.is_paired else None
+    drawn = []
+    for number, view in enumerate([None, zoom] if zoom else [None]):
+        axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), label=f"{id(panel)}-{number}")
+        draw_panel(axes, panel, styles, page, view)
+        drawn.append(axes)
+    if zoom and drawn[0].get_yscale() == drawn[1].get_yscale():
+        drawn[0].axhspan(*drawn[1].get_ylim(), color="0.94", linewidth=0, zorder=0)
+    return _Cell(panel, drawn, [_width_of_ticks(axes, page) for axes in drawn])
+
+
+def _width_of_ticks(axes: Axes, page: _Page) -> float:
+    low, high = axes.get_ylim()
+    places = [place for place in axes.yaxis.get_majorticklocs() if low <= place <= high]
+    names = axes.yaxis.get_major_formatter().format_ticks(places)
+    size = _SMALL * page.points
+    return max((text_width(name, size) for name in names), default=0.0) + 0.6 * page.em
+
+
+def _place(figure: Figure, cells: Sequence[_Cell], column: int, page: _Page) -> None:
+    """Put the axes of a column where they belong, with titles above and the names of ticks."""
+    own = cells[column :: page.columns]
+    left = page.beside + column * page.wide
+    labels = max(cell.labels[0] for cell in own)
+    near = max((cell.labels[1] for cell in own if len(cell.axes) > 1), default=0.0)
+    gap = 0.5 * page.em
+    for row, cell in enumerate(own):
+        bottom = page.height - EDGE - row * page.row - page.title - page.high
+        across, room = left + labels, page.wide - labels - gap
+        if len(cell.axes) > 1:
+            room = (room - near - gap) / 2
+        for number, axes in enumerate(cell.axes):
+            start = across + number * (room + gap + near)
+            box = Bbox.from_bounds(start, bottom, room, page.high)
+            axes.set_position(Bbox(box.get_points() / figure.get_size_inches()))
+            _name_ticks(axes, cell.panel, room, page)
+        _write_title(figure, cell, across, bottom + page.high, page.wide - labels - gap, page)
+
+
+def _write_title(
+    figure: Figure, cell: _Cell, left: float, top: float, room: float, page: _Page
+) -> None:
+    up = top + 0.35 * page.em
+    style: dict[str, Any] = {"transform": figure.dpi_scale_trans, "va": "bottom"}
+    if len(cell.axes) > 1:
+        size = _SMALL * page.points
+        figure.text(left + room, up, "closer", fontsize=size, ha="right", color="0.3", **style)
+        room -= text_width("closer", size) + page.em
+    if cell.panel.title:
+        text, size = fitted(plain(cell.panel.title), page.points, room)
+        figure.text(left, up, text, fontsize=size, ha="left", **style)
+
+
+def _label(figure: Figure, page: _Page) -> None:
+    """Write what all panels measure, what is across, and the notes."""
+    em, inches = page.em, figure.dpi_scale_trans
+    # Axes begin and end so far from the upper edge.
+    top, bottom = EDGE + page.title, EDGE + page.rows * page.row - _TICK_LABELS * em
+    metric = page.panels[0].metric
+    room = bottom - top + 2 * page.title
+    said = metric_label(metric)
+    if text_width(said, page.points) * 1.06 > room:
+        said = metric.title
+    text, size = fitted(said, page.points, room)
+    figure.text(
+        EDGE + 0.55 * em, page.height - (top + bottom) / 2, text, transform=inches, fontsize=size,
+        rotation=90, ha="center", va="center",
     )  # fmt: skip
+    epsilons = {point.epsilon for panel in page.panels for point in panel.points}
+    text, size = fitted(_across(epsilons), page.points, page.width - page.beside)
+    figure.text(
+        (page.beside + page.width) / 2, page.below - 0.55 * em, text, transform=inches,
+        fontsize=size, ha="center", va="center",
+    )  # fmt: skip
+    size = _SMALL * page.points
+    for number, line in enumerate(reversed(page.notes)):
+        figure.text(
+            EDGE, EDGE + (number + 0.5) * _LINE * _SMALL * em, plain(line), transform=inches,
+            fontsize=size, color="0.3", ha="left", va="center_baseline",
+        )  # fmt: skip
+
+
+def _across(epsilons: set[float]) -> str:
+    if epsilons == {math.inf}:
+        return "not private (ε = ∞)"
+    scale = "ε, logarithmic" if len(epsilons - {math.inf}) > 1 else "ε"
+    return f"{scale}; ∞: not private" if math.inf in epsilons else scale
 
 
 def draw_panel(
-    axes: Axes, panel: Panel, looks: Mapping[str, Look], zoom: Zoom | None = None
+    axes: Axes, panel: Panel, styles: Mapping[str, Look], page: _Page, zoom: Zoom | None = None
 ) -> None:
     """Draw one panel: lines and filled markers measured, rings published, all at their epsilon.
 
-    `zoom` bounds the vertical axis.
+    `zoom` bounds the vertical axis. Where there is one epsilon, methods stand side by side.
     """
     places = positions(point.epsilon for point in panel.points)
-    _draw_bars(axes, panel.curves, places, looks)
-    for curve in panel.curves:
-        _draw_curve(axes, curve, places, looks[curve.method])
-    if panel.is_logarithmic:
-        axes.set_yscale("log", nonpositive="clip")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.yaxis.set_minor_locator(NullLocator())
-    else:
-        axes.yaxis.set_major_locator(MaxNLocator(_LEVELS, steps=[1, 2, 2.5, 5, 10]))
-    if zoom is not None:
-        _set_range(axes, zoom, panel.is_logarithmic)
     present = {point.epsilon for point in panel.points}
     shown = {epsilon: place for epsilon, place in places.items() if epsilon in present}
-    axes.set_xticks(list(shown.values()), _tick_names(shown))
+    coloured = [c for c in panel.curves if not styles[c.method].is_grey]
+    for curve in panel.curves:
+        if curve not in coloured:
+            _draw_curve(axes, curve, places, styles[curve.method], page.points)
+    step = 0.7 / len(coloured) if len(shown) == 1 and coloured else 0.0
+    for number, curve in enumerate(coloured):
+        aside = step * (number - (len(coloured) - 1) / 2)
+        moved = {epsilon: place + aside for epsilon, place in places.items()}
+        _draw_bars(axes, curve, moved, styles[curve.method], page.points)
+        _draw_curve(axes, curve, moved, styles[curve.method], page.points)
+    _set_range(axes, panel, styles, page, zoom)
     axes.set_xlim(min(shown.values()) - 0.4, max(shown.values()) + 0.4)
     if math.inf in shown and len(shown) > 1:
-        axes.axvline(shown[math.inf] - _GAP / 2, color="0.6", linewidth=0.8, linestyle=(0, (2, 2)))
-    axes.tick_params(labelsize=8)
+        last = max(place for epsilon, place in shown.items() if math.isfinite(epsilon))
+        middle = (last + shown[math.inf]) / 2
+        axes.axvline(middle, color="0.6", linewidth=0.6, linestyle=(0, (2, 2)))
+    axes.tick_params(
+        labelsize=_SMALL * page.points, length=0.25 * page.points, pad=0.2 * page.points, width=0.6
+    )
     open_frame(axes, grid=True)
+    axes.spines[["left", "bottom"]].set_linewidth(0.6)
 
 
-def _set_range(axes: Axes, zoom: Zoom, is_logarithmic: bool) -> None:
+def _set_range(
+    axes: Axes, panel: Panel, styles: Mapping[str, Look], page: _Page, zoom: Zoom | None
+) -> None:
+    low, high = (zoom.lowest, zoom.highest) if zoom else _range_of(panel, styles)
+    # A logarithmic axis of less than half a decade has hardly a tick.
+    is_logarithmic = panel.is_logarithmic and high > _HALF_A_DECADE * low
+    label = 1.3 * _SMALL * page.em
     if is_logarithmic:
-        factor = (zoom.highest / zoom.lowest) ** 0.08
-        axes.set_ylim(zoom.lowest / factor, zoom.highest * factor)
+        factor = (high / low) ** _MARGIN
+        axes.set_yscale("log", nonpositive="clip")
+        axes.set_ylim(low / factor, high * factor)
+        decade = page.high / math.log10(high / low)
+        axes.yaxis.set_major_locator(
+            LogLocator(subs=(1.0, 2.0, 5.0) if decade * math.log10(2) > label else (1.0,))
+        )
+        axes.yaxis.set_minor_locator(NullLocator())
     else:
-        margin = 0.08 * (zoom.highest - zoom.lowest)
-        axes.set_ylim(zoom.lowest - margin, zoom.highest + margin)
+        margin = _MARGIN * (high - low or abs(high) or 1.0)
+        axes.set_ylim(low - margin, high + margin)
+        most = max(2, min(6, int(page.high / (2 * label))))
+        axes.yaxis.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]))
+    largest = max(abs(low), abs(high))
+    if is_logarithmic or not _PLAIN_FROM <= largest < _PLAIN_TO:
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}"))
+    else:
+        formatter = ScalarFormatter(useOffset=False)
+        formatter.set_scientific(False)
+        axes.yaxis.set_major_formatter(formatter)
+
+
+def _range_of(panel: Panel, styles: Mapping[str, Look]) -> tuple[float, float]:
+    """Return the range of means, and of the bars of coloured curves; of what is finite."""
+    ends: list[float] = []
+    for curve in panel.curves:
+        for point in (*curve.measured, *curve.published):
+            sd = 0.0 if styles[curve.method].is_grey else point.sd or 0.0
+            low = point.mean - sd
+            # Of a bar that reaches below 0, a logarithmic axis shows a part.
+            ends.append(max(low, point.mean / 2) if panel.is_logarithmic else low)
+            ends.append(point.mean + sd)
+    ends = [end for end in ends if math.isfinite(end)] or [0.0, 1.0]
+    return min(ends), max(ends)
 
 
 def positions(epsilons: Iterable[float]) -> dict[float, float]:
     """Return the place of each epsilon on the axis: log2, the non-private ones a gap behind."""
     finite = sorted({epsilon for epsilon in epsilons if math.isfinite(epsilon)})
     places = {epsilon: math.log2(epsilon) for epsilon in finite}
-    return {**places, math.inf: places[finite[-1]] + _GAP if finite else 0.0}
+    if not finite:
+        return {math.inf: 0.0}
+    gap = max(_GAP, (places[finite[-1]] - places[finite[0]]) / 8)
+    return {**places, math.inf: places[finite[-1]] + gap}
 
 
-def _draw_curve(axes: Axes, curve: Curve, places: Mapping[float, float], look: Look) -> None:
-    """Draw filled markers, joined where they are private, and rings."""
+def _draw_curve(
+    axes: Axes, curve: Curve, places: Mapping[float, float], look: Look, points: float
+) -> None:
+    """Draw filled markers, joined where they are private, and rings; of a grey curve its line."""
     rings = _along(curve.published, places)
-    private = [point for point in curve.measured if math.isfinite(point.epsilon)]
-    twins = [point for point in curve.measured if math.isinf(point.epsilon)]
+    shown: tuple[Point, ...] = curve.measured
+    if look.is_grey:
+        shown, rings = curve.measured or curve.published, []
+    private = [point for point in shown if math.isfinite(point.epsilon)]
+    twins = [point for point in shown if math.isinf(point.epsilon)]
     joined = [*_along(private, places), (math.nan, math.nan), *_along(twins, places)]
-    axes.plot(
-        *zip(*joined, strict=True), color=look.colour, linestyle=look.dash, linewidth=1.3,
-        marker=look.marker, markersize=4, markeredgewidth=0, zorder=3,
-    )  # fmt: skip
+    style = line_style(look, points)
+    if look.is_grey and not look.marker:  # a single point has no line
+        alone = [*(private if len(private) == 1 else ()), *twins]
+        dots = _along(alone, places) or [(math.nan, math.nan)]
+        axes.plot(*zip(*dots, strict=True), ".", color=look.colour, markersize=3, zorder=1.6)
+    axes.plot(*zip(*joined, strict=True), zorder=1.6 if look.is_grey else 3, **style)
     if rings:
         axes.plot(
-            *zip(*rings, strict=True), "o", markerfacecolor="none",
-            markeredgecolor=look.colour, markeredgewidth=1.0, markersize=8, zorder=4,
+            *zip(*rings, strict=True), linestyle="none", zorder=4,
+            **ring_style(look.colour, points),
         )  # fmt: skip
 
 
@@ -499,83 +731,77 @@ def _along(points: Iterable[Point], places: Mapping[float, float]) -> list[tuple
 
 
 def _draw_bars(
-    axes: Axes, curves: Sequence[Curve], places: Mapping[float, float], looks: Mapping[str, Look]
+    axes: Axes, curve: Curve, places: Mapping[float, float], look: Look, points: float
 ) -> None:
     """Draw bars of one standard deviation to each side: wide pale ones published, thin measured."""
-    for style in (_PALE, _THIN):
-        bars, colours = [], []
-        for curve in curves:
-            for point in curve.published if style is _PALE else curve.measured:
-                at, sd = places[point.epsilon], point.sd or 0.0
-                bars.append([(at, point.mean - sd), (at, point.mean + sd)])
-                colours.append(looks[curve.method].colour)
-        axes.add_collection(LineCollection(bars, colors=colours, **style))
+    for shown, style in (
+        (curve.published, {"linewidths": 0.5 * points, "alpha": PALE, "zorder": 1.8}),
+        (curve.measured, {"linewidths": 0.08 * points, "zorder": 2.9}),
+    ):
+        bars = [
+            [(places[p.epsilon], p.mean - (p.sd or 0.0)), (places[p.epsilon], p.mean + (p.sd or 0))]
+            for p in shown
+        ]
+        axes.add_collection(LineCollection(bars, colors=look.colour, **style), autolim=False)
 
 
-def _name(
-    axes: Axes, curves: Sequence[Curve], panel: Panel, looks: Mapping[str, Look], height: float
-) -> None:
-    places = positions(point.epsilon for point in panel.points)
-    ends = []
-    for curve in curves:
-        points = (*curve.measured, *curve.published)
-        private = [point for point in points if math.isfinite(point.epsilon)]
-        last = max(private or points, key=lambda point: point.epsilon)
-        ends.append(End(curve.title, looks[curve.method], places[last.epsilon], last.mean))
-    name_ends(axes, ends, height)
+def _wrapped_notes(panels: Sequence[Panel], width: float, points: float) -> Iterable[str]:
+    letters = int((width - 2 * EDGE) / text_width("n", points))
+    notes: dict[str, list[str]] = {}
+    for panel in panels:
+        for note in panel.notes:
+            notes.setdefault(note, []).append(panel.title or panel.dataset)
+    for note, titles in notes.items():
+        of_some = len(titles) < len(panels)
+        yield from textwrap.wrap(f"{', '.join(titles)}: {note}" if of_some else note, letters)
 
 
-def _label(axes: Axes, view: _View, room: float, box: Bbox) -> None:
-    """Write what stands around the axes: these lie in a box, with so much room right of its left.
-
-    In inches. All places are given: matplotlib would take as long to find them as to draw.
-    """
-    notes = _wrapped_notes(view.panel)
-    title, size = fitted(plain(view.title), 11.0 if view.panel.title else 10.0, room - _EDGE)
-    axes.set_title(
-        title, fontsize=size, pad=6 + 9 * len(notes), loc="left", y=1.0,
-        color="black" if view.panel.title else "0.3",
-    )  # fmt: skip
-    axes.text(
-        0.0, 1.01, plain("\n".join(notes)), transform=axes.transAxes, ha="left", va="bottom",
-        fontsize=7, color="0.3",
-    )  # fmt: skip
-    axes.set_xlabel("ε, logarithmic", fontsize=9)
-    axes.xaxis.set_label_coords(0.5, (0.22 - _BELOW) / box.height)
-    if view.zoom is None:
-        measure, size = fitted(metric_label(view.panel.metric), 9.0, box.height + 2 * _EDGE)
-        axes.set_ylabel(measure, fontsize=size)
-        axes.yaxis.set_label_coords((0.22 - _LEFT) / box.width, 0.5)
-    axes.yaxis.get_offset_text().set_horizontalalignment("right")  # left of the title
+def _name_ticks(axes: Axes, panel: Panel, wide: float, page: _Page) -> None:
+    """Name each epsilon under its place, but for those that would stand on another's name."""
+    present = {point.epsilon for point in panel.points}
+    places = positions(present)
+    shown = {epsilon: place for epsilon, place in places.items() if epsilon in present}
+    low, high = axes.get_xlim()
+    size = _SMALL * page.points
+    names = {epsilon: _tick_name(epsilon) for epsilon in shown}
+    spans = {
+        epsilon: ((place - low) / (high - low) * wide, 1.1 * text_width(names[epsilon], size))
+        for epsilon, place in shown.items()
+    }
+    kept = kept_apart(spans, 0.3 * page.em)
+    axes.set_xticks(list(shown.values()), [n if e in kept else "" for e, n in names.items()])
 
 
-def _wrapped_notes(panel: Panel) -> list[str]:
-    return [line for note in panel.notes for line in textwrap.wrap(note, _LONGEST_NOTE)]
+def _tick_name(epsilon: float) -> str:
+    return "∞" if math.isinf(epsilon) else f"{epsilon:g}"
 
 
-def _tick_names(places: Mapping[float, float]) -> list[str]:
-    """Return the label of each epsilon, in order; empty for those too close to the one before."""
-    room = (max(places.values()) - min(places.values())) / _TICKS
-    names, last = [], -math.inf
-    for epsilon, place in places.items():
-        if math.isinf(epsilon):
-            names.append("not\nprivate")
-        elif place - last < room:
-            names.append("")
-        else:
-            names.append(f"{epsilon:g}")
-            last = place
-    return names
+def kept_apart(spans: Mapping[float, tuple[float, float]], gap: float) -> set[float]:
+    """Return which of the names, given by middle and width, stand apart: the ends come first."""
+    order = list(spans)
+    kept: list[float] = []
+    for one in [order[-1], order[0], *order[1:-1]]:
+        middle, wide = spans[one]
+        if one not in kept and all(
+            abs(middle - spans[other][0]) >= (wide + spans[other][1]) / 2 + gap for other in kept
+        ):
+            kept.append(one)
+    return set(kept)
 
 
-def _kinds(panels: Iterable[Panel]) -> list[Line2D]:
-    """Return the keys of measured and published points, as far as there are any."""
+def _keys(panels: Sequence[Panel], styles: Mapping[str, Look]) -> list[Key]:
+    """Return the entries of the legend: each line that has a name, and kinds that are drawn."""
     curves = [curve for panel in panels for curve in panel.curves]
-    style: dict[str, Any] = {"color": "0.3", "linestyle": "", "marker": "o"}
-    keys = []
-    if any(curve.measured for curve in curves):
-        keys.append(Line2D([], [], label="measured, mean ± sd", markersize=4.5, **style))
-    if any(curve.published for curve in curves):
-        ring = {**style, "markerfacecolor": "none", "markersize": 8}
-        keys.append(Line2D([], [], label="published (ring; pale bar: sd)", **ring))
+    titles = {curve.method: curve.title for curve in reversed(curves)}
+    order = dict.fromkeys(curve.method for curve in curves)
+    named = [method for method in order if styles[method].marker]
+    named.sort(key=lambda method: styles[method].is_grey)
+    keys = [Key(titles[method], styles[method]) for method in named]
+    coloured = [curve for curve in curves if not styles[curve.method].is_grey]
+    if others := [method for method in order if not styles[method].marker]:
+        keys.append(Key(f"{counted(len(others), 'other method')}", styles[others[0]]))
+    if any(curve.measured for curve in coloured):
+        keys.append(Key("measured, mean ± sd", bar=_THIN_KEY))
+    if any(curve.published for curve in coloured):
+        keys.append(Key("published, pale bar: sd", ring=True, bar=_PALE_KEY))
     return keys

@@ -1,13 +1,13 @@
 """Figures as files and as SVG in a page, drawn by several processes.
 
-The SVG has the page's fonts and colours, light and dark. A picture of several pictures is put
-together from their files: what was drawn once is not drawn again.
+The SVG has the page's fonts and colours, light and dark.
 """
 
 from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
@@ -20,9 +20,10 @@ from loky import cpu_count
 from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 from markupsafe import Markup
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from dprepro.experiment.environment import keep_working_directory_out
-from dprepro.report.draw.style import POINTS_PER_INCH
+from dprepro.report.draw.sheet import Sheet
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.text import legible
 from dprepro.runtime.threads import THREAD_VARIABLES
@@ -32,8 +33,6 @@ T = TypeVar("T")
 # A process starts in about the time that five figures take.
 _FEWEST = 10
 _MOST_PROCESSES = 8
-DPI = 150
-"""Of pictures in pixels."""
 PNG = {"compress_level": 3}
 """How Pillow writes them: in two thirds of the time, and two per cent larger."""
 # What makes the bytes of a file follow from the figure alone, by its ending.
@@ -43,7 +42,6 @@ _MORE: Mapping[str, Any] = {
     "pdf": {"metadata": {"CreationDate": None}},
 }
 _EDGE = 0.1  # inches
-_GAP = 0.12  # inches between rows
 
 _NAMESPACE = re.compile(r"\{[^}]*\}")
 _REFERENCE = re.compile(r"#([^)]*)")
@@ -52,16 +50,6 @@ _FAMILY = re.compile(r"font-family: [^;]*(; )?")
 _FONT = re.compile(r"font: [^;]*?([\d.]+px)[^;]*")
 _LONG = re.compile(r"-?\d+\.\d{2,}")
 _GEOMETRY = ("d", "x", "y", "width", "height")
-
-_HEAD = re.compile(r'.*?<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"[^>]*>', re.DOTALL)
-_METADATA = re.compile("<metadata>.*?</metadata>", re.DOTALL)
-_IDENTIFIER = re.compile(r'(\bid="|href="#|url\(#)')
-_WHOLE = """<?xml version="1.0" encoding="utf-8" standalone="no"?>
-<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" version="1.1" \
-width="{0:g}pt" height="{1:g}pt" viewBox="0 0 {0:g} {1:g}">
-<rect width="100%" height="100%" fill="white"/>
-"""
-_PART = '<svg x="{0:g}" y="{1:g}" width="{2:g}" height="{3:g}" viewBox="0 0 {2:g} {3:g}">'
 
 
 class Workers:
@@ -145,27 +133,23 @@ def save_figures(
     figures: Mapping[str, Callable[[], Figure]],
     folder: Path,
     formats: Iterable[str],
-    more: Mapping[str, Callable[[Sequence[bytes], str], bytes]] | None = None,
-    is_cut: bool = True,
+    sheet: Sheet | None = None,
+    is_fitted: bool = False,
 ) -> list[Path]:
     """Draw each figure, write it as NAME.FORMAT, for every format, and return the paths.
 
     Several processes share the figures: what draws one can be pickled, and the largest is the last.
-    The same figures give the same bytes. `more` makes further files, by name, from those of the
-    figures in a format and from that format. Margins are cut to what is drawn, unless not `is_cut`.
+    The same figures give the same bytes. A figure gets the size and the letters of the sheet, and
+    without a size its margins are cut to what is drawn, unless it `is_fitted` already.
 
-    Raises DpreproError if a file cannot be written.
+    Raises DpreproError if a file cannot be written, or a figure does not fit on the sheet.
     """
     endings = list(formats)
     paths = []
     try:
         folder.mkdir(parents=True, exist_ok=True)  # what cannot be written is not drawn
-        jobs = [partial(contents, draw, endings, is_cut) for draw in figures.values()]
-        drawn = dict(zip(figures, in_processes(jobs), strict=True))
-        for name, make in (more or {}).items():
-            each = zip(*drawn.values(), strict=True)
-            drawn[name] = [make(files, e) for e, files in zip(endings, each, strict=True)]
-        for name, files in drawn.items():
+        jobs = [partial(contents, draw, endings, sheet, is_fitted) for draw in figures.values()]
+        for name, files in zip(figures, in_processes(jobs), strict=True):
             for ending, content in zip(endings, files, strict=True):
                 paths.append(folder / f"{name}.{ending}")
                 paths[-1].write_bytes(content)
@@ -178,11 +162,18 @@ def save_figures(
 
 
 def contents(
-    draw: Callable[[], Figure], endings: Sequence[str], is_cut: bool = False
+    draw: Callable[[], Figure],
+    endings: Sequence[str],
+    sheet: Sheet | None = None,
+    is_fitted: bool = False,
 ) -> list[bytes]:
     """Return the files of the figure that `draw` returns, one a format; see `save_figures`."""
+    sheet = sheet or Sheet()
     figure = draw()
+    if not is_fitted:
+        _fit(figure, sheet)
     lay_out(figure)
+    is_cut = not (is_fitted or sheet.width)
     box = figure.get_tightbbox().padded(_EDGE) if is_cut else None
     files = []
     # Without a salt, matplotlib makes up new identifiers in each SVG file. Publishers refuse the
@@ -190,20 +181,52 @@ def contents(
     with matplotlib.rc_context({"svg.hashsalt": "dprepro", "pdf.fonttype": 42}):
         for ending in endings:
             file = io.BytesIO()
-            figure.savefig(file, format=ending, dpi=DPI, bbox_inches=box, **_MORE[ending])
+            figure.savefig(file, format=ending, dpi=sheet.dpi, bbox_inches=box, **_MORE[ending])
             files.append(file.getvalue())
     return files
+
+
+def _fit(figure: Figure, sheet: Sheet) -> None:
+    """Give a figure the size of the sheet, and its letters the size that labels have there."""
+    if sheet.width and sheet.height:
+        figure.set_size_inches(sheet.width, sheet.height)
+    if sheet.font is None:
+        return
+    texts = [text for text in figure.findobj(Text) if isinstance(text, Text)]
+    sizes = [float(text.get_fontsize()) for text in texts]
+    axes = figure.axes
+    labels = [axis.label for one in axes for axis in (one.xaxis, one.yaxis)]
+    own = [float(label.get_fontsize()) for label in labels if label.get_text()]
+    factor = sheet.font / max(own or sizes, default=sheet.font)
+    for one in axes:  # of ticks that are made later
+        for axis in (one.xaxis, one.yaxis):
+            (tick, *_) = axis.get_major_ticks(1)
+            axis.set_tick_params(labelsize=factor * float(tick.label1.get_fontsize()))
+    for text, size in zip(texts, sizes, strict=True):
+        text.set_fontsize(factor * size)
 
 
 def lay_out(figure: Figure) -> None:
     """Lay a figure out once for all its files, if it asks for a layout.
 
     Left to itself, matplotlib lays it out for each file, and draws it twice to do so.
+
+    Raises DpreproError if it has no room for what stands around its panels.
     """
     engine = figure.get_layout_engine()
-    if engine is not None:
-        engine.execute(figure)
-        figure.set_layout_engine(None)
+    if engine is None:
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "constrained_layout not applied")
+        try:
+            engine.execute(figure)
+        except UserWarning:
+            wide, high = figure.get_size_inches()
+            raise DpreproError(
+                f"{wide:g} x {high:g} inches have no room for these panels and what is written "
+                "around them: choose a larger --size, a smaller --font, or draw less"
+            ) from None
+    figure.set_layout_engine(None)
 
 
 def inline(figure: Figure, prefix: str, label: str) -> Markup:
@@ -291,59 +314,3 @@ def _style(style: str) -> str:
 @cache
 def _plain(name: str) -> str:
     return _NAMESPACE.sub("", name)
-
-
-def put_together(
-    files: Sequence[bytes], keys: bytes, ending: str, below: float, widest: float
-) -> bytes:
-    """Return a picture of pictures in rows, all of one format, ``png`` or ``svg``.
-
-    A strip of `below` inches is cut from the lower edge of each file; the picture in the file
-    `keys` stands below all in its place. A row may take `widest` inches.
-    """
-    return (_png if ending == "png" else _svg)([*files, keys], below, widest)
-
-
-def _places(
-    sizes: Sequence[tuple[float, float]], widest: float, gap: float
-) -> tuple[list[tuple[float, float]], tuple[float, float]]:
-    """Return the left upper corner of each picture, and the size of all; the last has its row."""
-    places: list[tuple[float, float]] = []
-    across, down, row, width = 0.0, 0.0, 0.0, 0.0
-    for number, (wide, high) in enumerate(sizes):
-        if places and (across + wide > widest or number == len(sizes) - 1):
-            across, down, row = 0.0, down + row + gap, 0.0
-        places.append((across, down))
-        across, row = across + wide, max(row, high)
-        width = max(width, across)
-    return places, (width, down + row)
-
-
-def _png(files: Sequence[bytes], below: float, widest: float) -> bytes:
-    from PIL import Image
-
-    pictures = [Image.open(io.BytesIO(file)) for file in files]
-    cut = [round(below * DPI)] * (len(files) - 1) + [0]
-    sizes = [(p.width, p.height - low) for p, low in zip(pictures, cut, strict=True)]
-    places, whole = _places(sizes, widest * DPI, _GAP * DPI)
-    paper = Image.new("RGB", (round(whole[0]), round(whole[1])), "white")
-    for picture, place, size in zip(pictures, places, sizes, strict=True):
-        paper.paste(picture.crop((0, 0, *size)), (round(place[0]), round(place[1])))
-    file = io.BytesIO()
-    paper.save(file, "png", dpi=(DPI, DPI), **PNG)
-    return file.getvalue()
-
-
-def _svg(files: Sequence[bytes], below: float, widest: float) -> bytes:
-    texts = [_METADATA.sub("", file.decode()) for file in files]
-    heads = [_HEAD.match(text) for text in texts]
-    assert all(heads), "matplotlib begins an SVG file with its size"
-    cut = [below * POINTS_PER_INCH] * (len(files) - 1) + [0.0]
-    sizes = [(float(h[1]), float(h[2]) - low) for h, low in zip(heads, cut, strict=True) if h]
-    places, whole = _places(sizes, widest * POINTS_PER_INCH, _GAP * POINTS_PER_INCH)
-    parts = [_WHOLE.format(*whole)]
-    for number, (text, head) in enumerate(zip(texts, heads, strict=True)):
-        # Identifiers of one picture must not be those of another.
-        body = _IDENTIFIER.sub(rf"\g<1>p{number}-", text[head.end() :] if head else "")
-        parts.append(_PART.format(*places[number], *sizes[number]) + body)
-    return ("".join(parts) + "</svg>\n").encode()

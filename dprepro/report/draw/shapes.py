@@ -17,6 +17,7 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from dprepro.report.draw.files import save_figures
+from dprepro.report.draw.sheet import Sheet
 from dprepro.report.draw.style import BLUE, ORANGE, PHONE_WIDTH, open_frame
 from dprepro.runtime.errors import DpreproError, nearest
 from dprepro.runtime.text import file_names, plain, shortened
@@ -260,6 +261,7 @@ def write_shapes(
     folder: Path,
     formats: Iterable[str],
     own_scale: bool = False,
+    sheet: Sheet | None = None,
 ) -> list[Path]:
     """Write a picture a feature, ``NAME-FEATURE``, and one of all, ``NAME``; return the paths.
 
@@ -274,7 +276,7 @@ def write_shapes(
     if len(features) > 1:
         most = MOST_FEATURES if len(columns) == 1 else _MOST_ROWS
         figures[name] = partial(draw_shapes, columns, features[:most], own_scale)
-    return save_figures(figures, folder, formats)
+    return save_figures(figures, folder, formats, sheet)
 
 
 def draw_shapes(

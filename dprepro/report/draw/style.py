@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -24,77 +23,119 @@ _HINTED = 1.06
 # A text that has too little room becomes smaller by this factor at most.
 _SMALLEST = 0.7
 BLUE, ORANGE = "#0072B2", "#D55E00"
-# Okabe and Ito's palette without yellow, which vanishes on white. Marker and line style tell the
-# methods apart without any colour.
-_COLOURS = (BLUE, ORANGE, "#000000", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (9, 3)))
-_MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "p")
-
-# The place of a method decides its look in every picture. New ones come last. Methods that stand
-# side by side in a printed table are near each other here, so that their colours differ.
-_METHODS = (
-    "dp-ebm-plus", "dp-ebm-gdp", "dp-ebm-classic", "dpboost", "dp-logistic", "dp-llm", "s-bdt",
-    "ada-ssp", "dp-linear", "dp-ebm-joint", "dpboost-sound", "dp-logistic-fair", "dp-ebm-sound",
-    "dp-gd-logistic", "dp-random-boosting", "dp-ebm-gdp-2021", "dp-ebm-classic-2021",
-    "dpboost-2021", "dp-linear-fair", "dp-ebm-gdp-indicators", "dp-ebm-classic-indicators",
-    "dpboost-2021-indicators", "s-bdt-sound", "dp-random-forest", "dp-bag", "dp-bag-sound",
-    "dp-one-rule", "lazybb-1r", "lazybb-topdown", "lazybb-1r-approx", "lazybb-topdown-approx",
-    "lazybb-topdown-2022-code", "toy-dp-ebm", "ebm", "lightgbm", "logistic", "linear", "llm",
-    "cnn", "mlp", "xgboost", "random-forest", "gradient-boosting", "boosted-1r",
-    "boosted-topdown", "one-rule", "aplr", "logistic-fair", "linear-fair",
-    "logistic-standardized", "dp-cnn",
+# Each hue as it is, darker and lighter: any two of all these are 20 units of CIELAB or more apart.
+# Black has no shades, as these would be the grey of lines without a colour.
+_HUES = (
+    (BLUE, "#003F62", "#6BADD2"), (ORANGE, "#753400", "#E7A26B"), ("#6A3D9A", "#3A2255", "#A98EC4"),
+    ("#009E73", "#00573F", "#6BC7AE"), ("#D6457F", "#762646", "#E793B5"), ("#000000",),
+    ("#C99A00", "#6F5500", "#E0C46B"), ("#7C9A1A", "#44550E", "#B3C47A"),
 )  # fmt: skip
-_LOOKS = len(_COLOURS) * len(_MARKERS)
+MOST_COLOURED = len(_HUES)
+"""So many lines of a picture have a colour."""
+_SHADES = 3
+_DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
+_MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
+_GREY, _NAMED_GREY = "0.75", "0.5"
+
+# The place of a method here, or of one that its name begins with, is the hue that it has wherever
+# that is free: those that are printed side by side have different ones.
+_FAMILIES = (
+    "dp-ebm-plus", "dp-ebm-gdp", "dp-ebm-classic", "dpboost", "dp-logistic", "dp-llm", "s-bdt",
+    "ada-ssp",
+    "lazybb-1r", "lazybb-topdown", "dp-ebm-joint", "dp-random-forest", "dp-linear",
+    "dp-random-boosting", "dp-ebm-sound", "dp-gd-logistic",
+    "ebm", "one-rule", "llm", "lightgbm", "logistic", "cnn", "mlp", "linear",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Look:
-    """How one method is drawn."""
+    """How one line is drawn. A grey line without a marker is one of many that have no name."""
 
     colour: str
     dash: Any
     marker: str
+    is_grey: bool = False
 
 
-def looks(labels: Iterable[str]) -> dict[str, Look]:
-    """Return a look for each distinct label: that of its method, the same in all pictures.
+def looks(labels: Sequence[str], families: Sequence[str] | None = None) -> dict[str, Look]:
+    """Return a look for each label: at most `MOST_COLOURED` of them, and no two of one colour.
 
-    A label that is no built-in method has a look that follows from its name. If another label of
-    the same call has it already, the label gets the next look that is free.
+    Labels of one family, a method and its variants, have shades of one hue and differ in dash. Each
+    label has a marker of its own. The hue is that of the family in all pictures where no other
+    family has it. More than three of a family take a further hue, and where there is one family
+    alone, each of its members has a hue.
     """
-    distinct = list(dict.fromkeys(labels))
-    places = {label: _METHODS.index(label) for label in distinct if label in _METHODS}
-    for label in distinct:
-        if label not in places:
-            places[label] = _free_place(label, set(places.values()))
-    return {label: _look(places[label]) for label in distinct}
+    assert len(labels) <= MOST_COLOURED
+    groups = _groups(labels, families or [family_of(label, labels) for label in labels])
+    hues = _hues(groups)
+    found = {}
+    for (_, members), hue in zip(groups, hues, strict=True):
+        for shade, (label, variant) in enumerate(members):
+            dash = _DASHES[variant % len(_DASHES)]
+            found[label] = Look(_HUES[hue][shade], dash, _MARKERS[labels.index(label)])
+    return {label: found[label] for label in labels}
 
 
-def with_dashes(labels: Sequence[str]) -> list[Look]:
-    """Return a look for each place: a label that stands there again has another line style."""
-    chosen, seen = looks(labels), Counter[str]()
+def grey_looks(labels: Sequence[str], named: bool) -> dict[str, Look]:
+    """Return the looks of lines without a colour; each its own marker and dash if `named`."""
+    if not named:
+        return {label: Look(_GREY, "-", "", True) for label in labels}
+    return {
+        label: Look(
+            _NAMED_GREY, _DASHES[(k + k // len(_MARKERS)) % len(_DASHES)],
+            _MARKERS[k % len(_MARKERS)], True,
+        )
+        for k, label in enumerate(labels)
+    }  # fmt: skip
+
+
+def family_of(label: str, labels: Iterable[str] = ()) -> str:
+    """Return the method of which a label is a variant: ``dp-ebm-gdp`` of ``dp-ebm-gdp-25``.
+
+    It is the shortest known method, or other label, that the label begins with. What follows a
+    space are parameters.
+    """
+    name = label.partition(" ")[0]
+    known = {*_FAMILIES, *(other.partition(" ")[0] for other in labels)}
+    return min((base for base in known if f"{name}-".startswith(f"{base}-")), key=len, default=name)
+
+
+_Group: TypeAlias = tuple[str, list[tuple[str, int]]]
+"""A family, and those of its labels that share a hue, each with its number in the family."""
+
+
+def _groups(labels: Sequence[str], families: Sequence[str]) -> list[_Group]:
+    members: dict[str, list[str]] = {}
+    for label, family in zip(labels, families, strict=True):
+        members.setdefault(family, []).append(label)
+    size = 1 if len(members) == 1 else _SHADES
     found = []
-    for label in labels:
-        look = chosen[label]
-        step = _DASHES.index(look.dash) + seen[label]
-        found.append(replace(look, dash=_DASHES[step % len(_DASHES)]))
-        seen[label] += 1
+    for family, own in members.items():
+        own = sorted(own, key=lambda label: label != family)  # the method before its variants
+        numbered = [(label, number) for number, label in enumerate(own)]
+        found += [(family, numbered[k : k + size]) for k in range(0, len(own), size)]
     return found
 
 
-def _free_place(label: str, taken: set[int]) -> int:
-    first = zlib.crc32(label.encode("utf-8", "surrogatepass")) % _LOOKS
-    places = ((first + step) % _LOOKS for step in range(_LOOKS))
-    return next((place for place in places if place not in taken), first)
+def _hues(groups: Sequence[_Group]) -> list[int]:
+    """Return the place of each group's hue: that of its family, or the next that is free."""
+    order = sorted(range(len(groups)), key=lambda k: _place(groups[k][0]))
+    hues: dict[int, int] = {}
+    # Those with variants first, as black is for a method alone.
+    for k in sorted(order, key=lambda k: len(groups[k][1]) == 1):
+        family, members = groups[k]
+        steps = ((_place(family) + step) % len(_HUES) for step in range(len(_HUES)))
+        hues[k] = next(
+            hue for hue in steps if hue not in hues.values() and len(_HUES[hue]) >= len(members)
+        )
+    return [hues[k] for k in range(len(groups))]
 
 
-def _look(place: int) -> Look:
-    # Seven colours and nine markers have no common divisor: 63 places give 63 pairs.
-    return Look(
-        _COLOURS[place % len(_COLOURS)],
-        _DASHES[place % len(_DASHES)],
-        _MARKERS[place % len(_MARKERS)],
-    )
+def _place(family: str) -> int:
+    if family in _FAMILIES:
+        return _FAMILIES.index(family)
+    return len(_FAMILIES) + zlib.crc32(family.encode("utf-8", "surrogatepass")) % len(_HUES)
 
 
 def framed(figure: Figure, left: float, below: float, right: float, above: float) -> Axes:

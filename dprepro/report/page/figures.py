@@ -29,6 +29,7 @@ from dprepro.report.draw.shapes import (
     most_important,
     select_features,
 )
+from dprepro.report.draw.sheet import Sheet
 from dprepro.report.draw.style import BLUE, ORANGE, PHONE_WIDTH, framed, open_frame
 from dprepro.report.layout import ResultTable
 from dprepro.runtime.text import legible, plain, shortened
@@ -307,7 +308,8 @@ def _curves(tables: Sequence[ResultTable]) -> Iterator[tuple[PageFigure, Drawing
             place = f" ({table.paper}, Table {table.table})" if table.paper else ""
             caption = f"{panel.title}: {panel.metric.title} against ε{place}"
             # Title and notes stand above it already.
-            draw = partial(draw_curves, replace(panel, title="", notes=()), looks, is_narrow=True)
+            bare = [replace(panel, title="", notes=())]
+            draw = partial(draw_curves, bare, looks, Sheet(width=PHONE_WIDTH, font=9.0))
             figure = PageFigure(caption, Markup(), table.paper, panel.dataset, panel.notes)
             yield figure, partial(draw_inline, draw, f"c{number}-{position}-", caption)
 

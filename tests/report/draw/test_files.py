@@ -1,8 +1,7 @@
 """Files of figures: each figure is laid out once and drawn once a format.
 
-Several processes share the figures of a command, and their pictures are the same.
-
-One picture is put together from the files of several, which are not drawn again.
+Several processes share the figures of a command, and their pictures are the same. Options say how
+large they and their letters are.
 """
 
 import io
@@ -13,7 +12,6 @@ from collections import Counter
 from functools import partial
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread
@@ -23,16 +21,14 @@ from dprepro.release import progress
 from dprepro.report.draw import files
 from dprepro.report.draw.curves import draw_curves, looks_of, write_figures
 from dprepro.report.draw.files import (
-    DPI,
     Workers,
-    contents,
     draw_inline,
     in_processes,
     inline,
     legible,
-    put_together,
     save_figures,
 )
+from dprepro.report.draw.sheet import DPI, Sheet
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.terminal import PlainConsole
 from tests.report.draw.test_curves import few, near_and_far
@@ -72,33 +68,41 @@ def test_a_figure_is_laid_out_once_and_drawn_once_a_format(done, tmp_path):
     assert done == {"execute": 1, "draw": 1}
 
 
-def test_curves_need_no_layout_and_no_panel_is_drawn_twice(done, tmp_path):
+def test_curves_need_no_layout_and_are_drawn_once_a_format(done, tmp_path):
     panels = [few(), few("telco"), near_and_far()]
-    paths = write_figures(panels, tmp_path, ["png", "svg"])
-    assert len(paths) == 2 * (len(panels) + 1)
-    keys = 1
-    assert done == {"draw": 2 * (len(panels) + keys)}
+    assert len(write_figures(panels, tmp_path, ["png", "svg"], each=True)) == 2 * len(panels)
+    assert done == {"draw": 2 * len(panels)}
     done.clear()
-    draw_inline(partial(draw_curves, few(), looks_of([few()]), True), "p-", "a picture")
+    draw_inline(partial(draw_curves, [few()], looks_of([few()])), "p-", "a picture")
     assert done == {"draw": 1}
 
 
-def test_margins_are_cut_to_what_is_drawn_unless_they_are_to_stay(tmp_path):
+def test_margins_are_cut_to_what_is_drawn_unless_a_size_is_given(tmp_path):
     (cut,) = save_figures({"cut": laid_out}, tmp_path, ["png"])
-    (kept,) = save_figures({"kept": laid_out}, tmp_path, ["png"], is_cut=False)
+    (kept,) = save_figures({"kept": laid_out}, tmp_path, ["png"], is_fitted=True)
+    (sized,) = save_figures({"sized": laid_out}, tmp_path, ["png"], Sheet(5.0, 2.0, dpi=100))
     assert imread(kept).shape[:2] == (3 * DPI, 4 * DPI)
     assert imread(cut).shape[1] > 4.9 * DPI, "what stands outside is there"
+    assert imread(sized).shape[:2] == (200, 500)
 
 
-def test_further_files_are_made_of_those_of_one_format(tmp_path):
-    figures = {name: partial(Figure, figsize=(1, 1)) for name in "ab"}
+def test_letters_follow_the_labels_of_axes(tmp_path):
+    found = {}
+    for points in (None, 6.0, 12.0):
+        figure = laid_out()
+        (axes,) = figure.axes
+        axes.yaxis.label.set_fontsize(9)
+        axes.set_title("above", fontsize=12)
+        axes.tick_params(labelsize=6)
+        save_figures({"f": lambda figure=figure: figure}, tmp_path, ["svg"], Sheet(font=points))
+        ticks = {label.get_fontsize() for label in axes.get_xticklabels()}
+        found[points] = (axes.yaxis.label.get_fontsize(), axes.title.get_fontsize(), ticks)
+    assert found == {None: (9, 12, {6}), 6.0: (6, 8, {4}), 12.0: (12, 16, {8})}
 
-    def make(files, ending):
-        return f"{len(files)} {ending} {files[0] == files[1]}".encode()
 
-    paths = save_figures(figures, tmp_path, ["png", "svg"], {"all": make})
-    assert [path.name for path in paths[4:]] == ["all.png", "all.svg"]
-    assert [path.read_text() for path in paths[4:]] == ["2 png True", "2 svg True"]
+def test_a_figure_without_room_on_the_sheet_says_so(tmp_path):
+    with pytest.raises(DpreproError, match=r"1 x 1 inches have no room.*larger --size"):
+        save_figures({"f": laid_out}, tmp_path, ["svg"], Sheet(1.0, 1.0, 30.0))
 
 
 def test_several_processes_return_what_one_does_in_the_same_order(monkeypatch):
@@ -232,59 +236,3 @@ def test_the_same_figure_gives_the_same_text(figure):
 
 def test_what_no_document_may_hold_is_replaced():
     assert legible("a\x00b\x1bc\ud800d\tε\n😀\ufffe") == "a\ufffdb\ufffdc\ufffdd\tε\n😀\ufffd"
-
-
-SVG = "{http://www.w3.org/2000/svg}"
-COLOURS = ["#ff0000", "#00ff00", "#0000ff", "#ffff00"]
-BELOW = 0.5
-
-
-def filled(colour, wide=2.0, high=1.5):
-    """Return a figure of one colour, with a black strip at its lower edge."""
-    figure = Figure(figsize=(wide, high), facecolor=colour)
-    figure.add_axes((0, 0, 1, BELOW / high), facecolor="black")
-    return figure
-
-
-def together(ending, widest=4.1):
-    colours = [*COLOURS, "#00ffff"]
-    (*files, keys) = (contents(partial(filled, colour), [ending])[0] for colour in colours)
-    return put_together(files, keys, ending, BELOW, widest)
-
-
-def test_pictures_fill_rows_without_the_strip_and_the_keys_stand_below():
-    pixels = imread(io.BytesIO(together("png")))
-    assert pixels.shape[1] == 2 * 2 * 150
-    seen = [tuple(np.rint(pixels[y, x, :3]).astype(int)) for y in (75, 250) for x in (150, 450)]
-    assert seen == [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0)]
-    height = pixels.shape[0] - 225
-    assert tuple(pixels[height + 10, 150, :3]) == (0, 1, 1), "the picture of the keys"
-    assert not pixels[-10, 150, :3].any(), "with its lower strip"
-    black = (pixels[..., :3] == 0).all(axis=2)
-    assert black.sum() == pytest.approx(BELOW * 150 * 300, rel=0.02), "no other strip is left"
-
-
-def test_the_parts_of_an_svg_file_keep_their_sizes_and_identifiers_apart():
-    text = together("svg").decode()
-    root = ElementTree.fromstring(text)
-    parts = root.findall(f"{SVG}svg")
-    places = [tuple(float(part.get(name)) for name in ("x", "y")) for part in parts]
-    assert places[:2] == [(0, 0), (144, 0)]
-    assert [float(part.get("height")) for part in parts] == [72.0] * 4 + [108.0]
-    assert all(part.get("viewBox") == f"0 0 144 {part.get('height')}" for part in parts)
-    bottom = places[-1][1] + 108
-    assert float(root.get("viewBox").split()[-1]) == pytest.approx(bottom)
-    names = re.findall(r'\bid="([^"]*)"', text)
-    assert len(names) == len(set(names))
-    assert set(re.findall(r'(?:href="|url\()#([^")]*)', text)) <= set(names)
-
-
-@pytest.mark.parametrize("ending", ["png", "svg"])
-def test_the_same_files_give_the_same_bytes_and_narrow_paper_takes_one_a_row(ending):
-    assert together(ending) == together(ending)
-    tall = together(ending, widest=1.0)
-    if ending == "png":
-        assert imread(io.BytesIO(tall)).shape[1] == 300
-    else:
-        parts = ElementTree.fromstring(tall).findall(f"{SVG}svg")
-        assert {part.get("x") for part in parts} == {"0"}

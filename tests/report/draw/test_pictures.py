@@ -25,7 +25,7 @@ TOLERANCE = 0.03
 
 
 def curves():
-    return draw_curves(near_and_far(), looks_of([near_and_far()]))
+    return draw_curves([near_and_far()], looks_of([near_and_far()]))
 
 
 def grid():

@@ -1,48 +1,120 @@
+"""Looks of lines: no two of a picture are alike, and variants of a method belong together."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from dprepro.methods import registry
 from dprepro.report.draw import style
-from dprepro.report.draw.style import looks, metric_label, open_frame, with_dashes
+from dprepro.report.draw.style import (
+    Look,
+    family_of,
+    grey_looks,
+    looks,
+    metric_label,
+    open_frame,
+)
 from dprepro.results.margins import METRICS
 
 
-def test_a_method_looks_the_same_whatever_stands_beside_it():
-    alone, among = looks(["dpboost"]), looks(["mine", "dp-ebm-gdp", "dpboost"])
-    assert alone["dpboost"] == among["dpboost"]
-    assert looks(["mine"])["mine"] == looks(["dpboost", "mine"])["mine"]
+def lab(colour):
+    """Return a colour in CIELAB, where a distance of 2 can just be seen."""
+    rgb = np.array(to_rgb(colour))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    x, y, z = np.cbrt(np.array(to_xyz) @ linear / [0.9505, 1.0, 1.089])
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-def test_every_built_in_method_has_a_look_of_its_own():
-    names = [*registry.all_methods(), "one of mine", "another"]
-    assert set(registry.all_methods()) <= set(style._METHODS)
-    found = looks(names)
-    assert len({(look.colour, look.marker) for look in found.values()}) == len(names)
+def distances(colours):
+    return [np.linalg.norm(lab(a) - lab(b)) for a, b in combinations(colours, 2)]
 
 
-def test_labels_that_ask_for_one_look_get_two(monkeypatch):
-    monkeypatch.setattr(style.zlib, "crc32", lambda _: 5)
-    found = looks(["a", "b", style._METHODS[6]])
-    assert len({(look.colour, look.marker) for look in found.values()}) == 3
+def test_no_two_colours_are_alike():
+    colours = [shade for shades in style._HUES for shade in shades]
+    assert min(distances(colours)) > 20
+    assert min(distances([shades[0] for shades in style._HUES])) > 35
+    white = lab("white")
+    assert min(np.linalg.norm(white - lab(colour)) for colour in colours) > 25
 
 
-def test_levels_of_one_method_differ_in_their_lines_alone():
-    first, second = with_dashes(["dp-llm", "dp-llm"])
-    assert (first.colour, first.marker) == (second.colour, second.marker)
-    assert first.dash != second.dash
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["dpboost", "dp-ebm-gdp", "dp-ebm-classic", "dp-logistic", "dp-llm", "a", "b", "c"],
+        ["dp-ebm-gdp", "dp-ebm-gdp-25", "dp-ebm-gdp-2021", "dp-ebm-gdp-x", "s-bdt", "s-bdt-sound"],
+        [f"dp-llm n_maps={k}" for k in range(8)],
+        ["a", "a-1", "b", "b-1", "c", "c-1", "d", "d-1"],
+        ["a", *(f"b {k}" for k in range(7))],
+    ],
+    ids=["methods", "variants", "parameters", "pairs", "one-and-seven"],
+)
+def test_eight_labels_have_eight_colours_and_markers(labels):
+    found = looks(labels)
+    assert list(found) == labels
+    for part in ("colour", "marker"):
+        assert len({getattr(look, part) for look in found.values()}) == len(labels)
+    assert not any(look.is_grey for look in found.values())
 
 
-def test_each_level_of_a_method_has_a_line_of_its_own_as_long_as_there_are_some():
-    dashes = [str(look.dash) for look in with_dashes(["dp-llm"] * 6)]
-    assert len(set(dashes)) == 5
-    assert dashes[5] == dashes[0]
+def hue_of(look):
+    return next(k for k, shades in enumerate(style._HUES) if look.colour in shades)
 
 
-def test_a_label_whose_place_is_taken_gets_the_next_one(monkeypatch):
-    monkeypatch.setattr(style.zlib, "crc32", lambda _: 60)
-    found = looks(["a", "b"])
-    assert (found["a"], found["b"]) == (style._look(60), style._look(61))
-    found = looks([*style._METHODS, *(f"mine {k}" for k in range(20))])
-    assert len(set(map(str, found.values()))) == 63
+def test_a_method_and_its_variants_have_one_hue_and_differ_in_dash():
+    found = looks(["dp-ebm-gdp-25", "dp-ebm-gdp", "dp-ebm-gdp-2021", "dpboost"])
+    variants = [found[name] for name in ("dp-ebm-gdp", "dp-ebm-gdp-25", "dp-ebm-gdp-2021")]
+    assert len({hue_of(look) for look in variants}) == 1
+    assert len({str(look.dash) for look in variants}) == 3
+    assert variants[0] == Look(style.ORANGE, "-", "s"), "the method itself has the plain hue"
+    assert hue_of(found["dpboost"]) != hue_of(variants[0])
+
+
+def test_variants_of_one_method_alone_have_hues_of_their_own():
+    found = looks(["dp-llm n_maps=1", "dp-llm n_maps=3"])
+    assert len({hue_of(look) for look in found.values()}) == 2
+
+
+def test_more_than_three_of_a_family_take_a_further_hue():
+    found = looks(["a", "a-1", "a-2", "a-3", "b"])
+    hues = [hue_of(look) for look in found.values()]
+    assert hues[0] == hues[1] == hues[2] != hues[3]
+    assert len(set(hues)) == 3
+    assert len({str(look.dash) for name, look in found.items() if name != "b"}) == 4
+
+
+def test_a_method_has_the_hue_that_it_has_elsewhere_where_no_other_does():
+    alone = hue_of(looks(["dpboost"])["dpboost"])
+    assert hue_of(looks(["mine", "dp-ebm-gdp", "dpboost"])["dpboost"]) == alone
+    assert hue_of(looks(["mine"])["mine"]) == alone, "a name takes the next hue where it must"
+    assert hue_of(looks(["mine", "dpboost"])["mine"]) == alone + 1
+
+
+def test_the_family_of_a_label_is_the_method_that_it_begins_with():
+    assert family_of("dp-ebm-gdp-2021") == "dp-ebm-gdp"
+    assert family_of("dp-ebm-plus unit=row") == "dp-ebm-plus"
+    assert family_of("dp-llm-pld") == "dp-llm"
+    assert family_of("dp-ebm-2022") == "dp-ebm-2022"
+    assert family_of("mine-2") == "mine-2"
+    assert family_of("mine-2", ["mine"]) == "mine"
+    assert family_of("1r-delta density=0.1", ["1r density=0.1"]) == "1r"
+    assert set(style._FAMILIES) <= set(registry.all_methods())
+
+
+def test_families_can_be_given():
+    found = looks(["x", "y", "z"], ["dp-llm", "dp-llm", "s-bdt"])
+    assert hue_of(found["x"]) == hue_of(found["y"]) != hue_of(found["z"])
+
+
+def test_grey_looks_are_told_apart_only_where_they_are_named():
+    labels = [f"m{k}" for k in range(24)]
+    named = grey_looks(labels, True)
+    assert len({(str(look.dash), look.marker) for look in named.values()}) == 24
+    assert all(look.is_grey for look in named.values())
+    assert {look.marker for look in grey_looks(labels, False).values()} == {""}
 
 
 def test_an_open_frame_has_no_line_above_and_to_the_right():

@@ -5,10 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from dprepro.report.draw.sheet import Sheet
+from dprepro.report.draw.style import MOST_COLOURED
 from dprepro.report.draw.sweeps import build_sweeps, draw_sweeps
 from dprepro.results.folder import Results
 from dprepro.results.margins import METRICS
 from dprepro.runtime.errors import DpreproError
+from tests.report.draw.test_curves import assert_legible, coloured_lines, labels_of
 from tests.report.journals import cell
 
 ACCURACY = METRICS["accuracy"]
@@ -47,11 +50,11 @@ def test_each_privacy_level_is_a_curve_and_none_is_a_level():
     assert [sweep.title for sweep in found] == ["DP-LLM, ε=2", "DP-LLM"]
     assert found[0].level is not None
     assert found[0].level.mean == pytest.approx(0.705)
-    axes = draw_sweeps(found, "n_maps", ACCURACY, "mnist").axes[0]
+    figure = draw_sweeps(found, "n_maps", ACCURACY, "mnist")
+    (axes,) = figure.axes
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "3", "9"]
     assert axes.get_xscale() == "log"
-    labels = [text.get_text() for text in axes.texts]
-    assert sorted(labels) == ["DP-LLM", "DP-LLM, ε=2", "DP-LLM, ε=2, none"]
+    assert labels_of(figure) == ["DP-LLM, ε=2", "DP-LLM", "the same, none", "mean ± sd"]
 
 
 def test_a_value_of_zero_is_a_point_like_any_other():
@@ -68,7 +71,7 @@ def test_a_curve_has_bars_of_one_deviation_and_a_level_is_a_line():
     found = sweeps(maps(1, 0.8), maps(3, 0.9), maps(None, 0.7))["mnist"]
     figure = draw_sweeps(found, "n_maps", ACCURACY, "mnist, by maps")
     (axes,) = figure.axes
-    assert axes.get_title(loc="left") == "mnist, by maps"
+    assert "mnist, by maps" in [text.get_text() for text in figure.texts]
     (bars,) = axes.containers
     line, _, (spans,) = bars.lines
     assert list(line.get_xdata()) == [1, 3]
@@ -85,10 +88,20 @@ def test_values_over_many_octaves_are_on_a_logarithmic_axis(first, scale):
     assert draw_sweeps(found, "n_maps", ACCURACY, "mnist").axes[0].get_xscale() == scale
 
 
-def test_a_figure_is_as_high_as_its_names_need():
-    few = sweeps(maps(1, 0.8), maps(3, 0.9))["mnist"]
-    assert draw_sweeps(few, "n_maps", ACCURACY, "x").get_figheight() == pytest.approx(4.4)
-    many = 40 * sweeps(maps(1, 0.8), maps(3, 0.9), maps(None, 0.7))["mnist"]
-    high = draw_sweeps(many, "n_maps", ACCURACY, "x").get_figheight()
-    without = [replace(sweep, level=None) for sweep in many]
-    assert high > draw_sweeps(without, "n_maps", ACCURACY, "x").get_figheight() >= 4.4
+@pytest.mark.parametrize("sheet", [None, Sheet(3.3, 2.4, 8.0), Sheet(7.0, 5.0, 12.0)])
+@pytest.mark.parametrize("number", [1, 4, 10])
+def test_nothing_overlaps_and_eight_curves_have_a_colour(number, sheet):
+    one = sweeps(maps(1, 0.8), maps(3, 0.9), maps(None, 0.7))["mnist"][0]
+    several = [replace(one, title=f"DP-LLM, ε={k}", level=None) for k in range(1, number)]
+    figure = draw_sweeps([one, *several], "n_maps", ACCURACY, "mnist", sheet)
+    figure.draw_without_rendering()
+    assert_legible(figure)
+    assert len(coloured_lines(figure.axes[0])) == min(number, MOST_COLOURED)
+    if sheet:
+        assert tuple(figure.get_size_inches()) == (sheet.width, sheet.height)
+
+
+def test_a_sweep_without_room_says_so():
+    found = sweeps(maps(1, 0.8), maps(3, 0.9))["mnist"]
+    with pytest.raises(DpreproError, match=r"3 x 1 inches have no room.*--size"):
+        draw_sweeps(found, "n_maps", ACCURACY, "mnist", Sheet(3.0, 1.0, 8.0))
