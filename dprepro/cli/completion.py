@@ -104,7 +104,7 @@ _COMPLETED: dict[tuple[str, str], Callable[[str], list[str]]] = {
     ("*", "paper"): _completing(document_names),
     ("methods", "words"): _METHOD,
     ("describe", "name"): _DATASET,
-    ("fetch", "name"): _DATASET,
+    ("fetch", "names"): _completing(dataset_names, config_names),
     ("verify", "name"): _DATASET,
     ("table", "names"): _completing(dataset_names, journal_names, document_names),
     ("cite", "names"): _completing(dataset_names, method_names, document_names),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,11 +14,12 @@ from typer.core import TyperGroup
 
 from dprepro.cli.catalogue import Words, select, show_list
 from dprepro.cli.streams import say
-from dprepro.runtime.errors import DpreproError, nearest_names
+from dprepro.runtime.errors import DpreproError, nearest, nearest_names
 from dprepro.runtime.text import json_text, shell, visible
 
 if TYPE_CHECKING:
     from dprepro.data.card import Card
+    from dprepro.data.dataset import Check
     from dprepro.data.describe import Column, Description
 
 _FEW_COLUMNS = 100
@@ -94,20 +95,78 @@ def _listed(card: Card) -> tuple[str, ...]:
 
 
 @data.command()
-def fetch(name: Name, data_dir: DataDir = None) -> None:
-    """Load a dataset from a local file, or download it, and verify it.
+def fetch(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME...", help="Datasets, cards, and configs; a dataset's name wins."
+        ),
+    ],
+    data_dir: DataDir = None,
+) -> None:
+    """Download what datasets and configs need and is not on this machine, and verify it.
+
+    A config stands for all datasets that it and its includes name. Files in the data folder count.
+    There is a line for each dataset: its size, which checksums of the card were compared, and the
+    files. The exit code is 1 if one cannot be had; the line then says where to put it by hand.
 
     Example: dprepro data fetch adult
-    """
-    from dprepro.cli import options
-    from dprepro.data.card import load_card
-    from dprepro.data.dataset import load
 
-    dataset = load(name, data_dir, with_test=True)
-    options.warn(load_card(name).is_private(data_dir, with_test=True), _COUNTED)
-    rows, columns = dataset.X.shape
-    test = f" and {len(dataset.test.X):,} of a test set" if dataset.test else ""
-    say(f"{dataset.name}: {rows:,} rows{test}, {columns} columns, verified, from {dataset.source}")
+    Example: dprepro data fetch table3 quickstart
+    """
+    found = _show_states(_asked_for(names), data_dir, online=True)
+    missed = sum(check.status != "ok" for check in found)
+    if len(found) > 1:
+        say(f"{len(found) - missed} of {len(found)} datasets are here and verified")
+    if missed:
+        raise typer.Exit(1)
+
+
+def _asked_for(names: Sequence[str]) -> dict[str, bool]:
+    """Return the datasets that are meant, and of each whether its published test rows are needed.
+
+    Raises DpreproError if a name is neither that of a dataset nor that of a config.
+    """
+    from dprepro.data.card import card_names
+    from dprepro.experiment.config import config_names, is_config, load_experiments
+    from dprepro.runtime.files import is_file
+
+    found: dict[str, bool] = {}
+    for name in names:
+        path, known = Path(name), [*card_names(), *config_names()]
+        if not is_file(path) and name not in known:
+            raise DpreproError(
+                f"{name!r} is no dataset, no config and no file{nearest(path.stem, known) or '.'} "
+                "`dprepro data` and `dprepro configs` list what there is"
+            )
+        if is_config(path) if is_file(path) else name not in card_names():
+            for config in load_experiments(name):
+                is_tested = config.evaluation == "test-set"
+                found[config.card] = found.get(config.card, False) or is_tested
+        else:
+            found[name] = True
+    return found
+
+
+def _show_states(
+    wanted: Mapping[str, bool], data_dir: Path | None, online: bool = False
+) -> list[Check]:
+    """Load datasets one after the other, say of each what is known of it, and return that."""
+    from dprepro.cli import options
+    from dprepro.data.dataset import check_dataset
+    from dprepro.runtime.terminal import console, wrapped
+
+    width, found = console().width, []
+    for name, with_test in wanted.items():
+        check = check_dataset(name, data_dir, online, with_test)
+        options.warn(check.is_private, _COUNTED)
+        text = f"{check.status:>7} {check.name}: {check.message}"
+        lead, *lines = text.splitlines()
+        say("\n".join(wrapped(lead, width, 8)))
+        for line in lines:
+            say("\n".join(wrapped(f"{' ' * 8}{line}", width, 10)))
+        found.append(check)
+    return found
 
 
 @data.command()
@@ -201,18 +260,10 @@ def verify(
 
     Example: dprepro data verify adult
     """
-    from dprepro.cli import options
     from dprepro.data.card import card_names
-    from dprepro.data.dataset import verify_all
-    from dprepro.runtime.terminal import console, wrapped
 
-    checks = verify_all([name] if name else card_names(), data_dir)
-    width = console().width
-    for check in checks:
-        options.warn(check.is_private, _COUNTED)
-        text = f"{check.status:>7} {check.name}: {check.message}"
-        say("\n".join(wrapped(text, width, 8)))
-    if any(c.status == "wrong" or (name and c.status != "ok") for c in checks):
+    found = _show_states(dict.fromkeys([name] if name else card_names(), True), data_dir)
+    if any(check.status == "wrong" or (name and check.status != "ok") for check in found):
         raise typer.Exit(1)
 
 
@@ -297,6 +348,7 @@ def _facts(description: Description) -> dict[str, str]:
         "positives": positives,
         "private": _PRIVATE if description.private else "",
         "source": description.source,
+        "verified by": description.verified,
         "sha256": description.sha256,
         "values sha256": description.values_sha256,
         "fingerprint": description.fingerprint,

@@ -163,9 +163,15 @@ class Synthetic(Strict):
 class Source(Strict):
     """One place to get the data from: exactly one of `SourceKind`.
 
+    Sources are tried in their order: first what is on this machine, then the network. ``openml``
+    is the number of a dataset. OpenML has it as ARFF and as Parquet; Parquet is taken if ARFF
+    cannot be had and the card has a ``values_sha256``.
+
     ``pool`` lists sources whose rows make one table, in this order; ``join`` lists sources whose
     columns are put side by side. ``rows: [start, stop]`` selects a part of an OpenML table.
-    ``sha256`` is the checksum of the file or, with ``member``, of that member of the archive.
+    ``sha256`` is the checksum of the file or, with ``member``, of that member of the archive. A
+    file with another one is refused, unless the card has a ``values_sha256`` and the file has
+    these values, whatever its quotes or line ends. Such a file may also be Parquet.
     ``format`` replaces that of the card; ``rename`` maps the column names of this source to those
     of the card.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -22,12 +22,14 @@ from dprepro.data.cleaning import CardError, clean_with_units, public_domain, re
 from dprepro.data.delimited import Records
 from dprepro.data.domain import Domain, NumericFeature, TaskKind, numbers_of
 from dprepro.data.files import DATA_VARIABLE, file_candidates, find_file, unzipped, unzipped_stream
+from dprepro.data.fingerprint import SAME_EVERYWHERE
 from dprepro.data.formats import dialect_of, index_names, other_kind, parser_problem
-from dprepro.data.sources import RawTable, SourceError, read_source
+from dprepro.data.network import SourceError
+from dprepro.data.sources import RawTable, read_source
 from dprepro.runtime.arguments import Instance, OneOf, OrNone, flag, path, text
 from dprepro.runtime.arguments import name_or_path as as_name_or_path
 from dprepro.runtime.errors import DpreproError, nearest
-from dprepro.runtime.text import in_short
+from dprepro.runtime.text import in_short, shell
 
 _ROWS = Instance(np.ndarray, "an array of NumPy, such as y.to_numpy()")
 _FRAME, _DOMAIN = Instance(pd.DataFrame, "a DataFrame of pandas"), Instance(Domain, "a Domain")
@@ -64,6 +66,10 @@ class Dataset:
     units
         Whose row each one is, object of shape (n,): texts of the card's `unit`. None if the card
         names none.
+    verified
+        Which checksums of the card were compared, by their keys: ``"sha256"`` of the files,
+        ``"values_sha256"``, both, or none (empty). It also says if the file is another one than
+        that of the card, with the same values.
 
     Raises
     ------
@@ -82,6 +88,7 @@ class Dataset:
     sha256: str
     test: Dataset | None = None
     units: np.ndarray | None = None
+    verified: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", text("name", self.name))
@@ -93,6 +100,7 @@ class Dataset:
         object.__setattr__(self, "sha256", text("sha256", self.sha256))
         object.__setattr__(self, "test", OrNone(Instance(Dataset, "a Dataset"))("test", self.test))
         object.__setattr__(self, "units", OrNone(_ROWS)("units", self.units))
+        object.__setattr__(self, "verified", text("verified", self.verified))
         units = self.y if self.units is None else self.units
         whole = pd.RangeIndex(len(self.y))
         is_plain = isinstance(self.X.index, pd.RangeIndex) and self.X.index.equals(whole)
@@ -400,16 +408,28 @@ def load_domain(name_or_path: str | Path) -> Domain:
 
 def load_by(card: Card, data_dir: Path | None = None, online: bool = True) -> Dataset:
     """Load and verify the dataset of a card that has been read; as `load`, without test rows."""
-    failures: list[str] = []
-    for source in card.sources:
+    failures: dict[int, str] = {}
+    for number, source, may_download in _tries(card, online):
         try:
-            return _finish(read_source(source, card, data_dir, online), source, card)
+            return _finish(read_source(source, card, data_dir, may_download), source, card)
         except SourceError as error:
-            failures.append(f"  {source.label}: {error}")
-    reasons = "\n".join(failures)
+            failures[number] = f"  {source.label}: {error}"
+    reasons = "\n".join(failures[number] for number in sorted(failures))
     raise UnavailableError(
         f"dataset {card.name!r}: none of its sources has it:\n{reasons}\n{_advice(card, data_dir)}"
     )
+
+
+def _tries(card: Card, online: bool) -> Iterator[tuple[int, Source, bool]]:
+    """Yield the sources in their order, with their numbers, and whether one may download.
+
+    What is on this machine comes first: a server that is down is not asked again for a dataset that
+    came from the next one.
+    """
+    sources = list(enumerate(card.sources))
+    if online:
+        yield from ((k, s, False) for k, s in sources if s.kind not in SAME_EVERYWHERE)
+    yield from ((k, s, online) for k, s in sources)
 
 
 @dataclass(frozen=True)
@@ -425,22 +445,26 @@ class Check:
     is_private: bool = False
 
 
-def verify_all(names: Sequence[str], data_dir: Path | None = None) -> list[Check]:
-    """Load the datasets, without downloads, and return the state of each."""
-    return [_verify(name, data_dir) for name in names]
-
-
-def _verify(name: str, data_dir: Path | None) -> Check:
+def check_dataset(
+    name: str, data_dir: Path | None = None, online: bool = False, with_test: bool = True
+) -> Check:
+    """Load a dataset, and return its state. It is downloaded only if `online` is set."""
     try:
-        dataset = load(name, data_dir, online=False, with_test=True)
+        dataset = load(name, data_dir, online, with_test)
     except UnavailableError as error:
-        return Check(name, "absent", f"{error}\nOr: dprepro data fetch {name}")
+        also = "" if online else f"\nOr: dprepro data fetch {shell(name)}"
+        return Check(name, "absent", f"{error}{also}")
     except DpreproError as error:
         return Check(name, "wrong", str(error))
     rows, columns = dataset.X.shape
-    test = f" and {len(dataset.test.X):,} of a test set" if dataset.test else ""
-    message = f"{rows:,} rows{test}, {columns} columns, from {dataset.source}"
-    return Check(name, "ok", message, load_card(name).is_private(data_dir, with_test=True))
+    test = dataset.test
+    of_test = f" and {len(test.X):,} of a test set" if test else ""
+    parts = [dataset] if test is None else [dataset, test]
+    compared = " and ".join(dict.fromkeys(part.verified for part in parts if part.verified))
+    said = f"verified by {compared}" if compared else "compared with no checksum"
+    origins = " and ".join(part.source for part in parts)
+    message = f"{rows:,} rows{of_test}, {columns} columns, {said}, from {origins}"
+    return Check(name, "ok", message, load_card(name).is_private(data_dir, with_test))
 
 
 def _finish(raw: RawTable, source: Source, card: Card) -> Dataset:
@@ -449,13 +473,21 @@ def _finish(raw: RawTable, source: Source, card: Card) -> Dataset:
         check_expectations(X, y, card, units)
     except DpreproError as error:
         said = error.with_lines(raw.line_of) if isinstance(error, CardError) else str(error)
-        if not raw.cached:
-            raise DpreproError(f"{raw.origin}: {said}") from error
-        for path in raw.cached:
-            path.unlink(missing_ok=True)  # or every later try would end here again
-        raise SourceError(said) from error
+        raise raw.refusal(said) from error
     digest = raw.sha256 or values_digest(X, y, units)
-    return Dataset(card.name, X, y, card.task, domain, raw.origin, digest, units=units)
+    return Dataset(
+        card.name, X, y, card.task, domain, raw.origin, digest, units=units,
+        verified=_verified(raw, card),
+    )  # fmt: skip
+
+
+def _verified(raw: RawTable, card: Card) -> str:
+    """Return which checksums of the card were compared, by its keys; see `Dataset.verified`."""
+    knows_values = card.expect.values_sha256 is not None
+    if raw.differs:
+        return "values_sha256 alone: sha256 is another, so the file is written in another way"
+    compared = [("sha256", raw.is_compared), ("values_sha256", knows_values)]
+    return " and ".join(key for key, was_compared in compared if was_compared)
 
 
 def missing_files(card: Card, data_dir: Path | None = None) -> list[Path]:

@@ -52,6 +52,7 @@ class Description:
     `undeclared` names the features with missing values that the card does not allow.
     `has_public_domain` says whether the dataset can be run with ``domain: public``. `units` is how
     many units own the rows; None, as `unit` and `rows_per_unit`, if the card names no unit.
+    `verified` is `Dataset.verified`.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Description:
     positives: int | None
     private: bool
     source: str
+    verified: str
     sha256: str
     values_sha256: str
     fingerprint: str
@@ -113,6 +115,7 @@ def describe(dataset: Dataset, card: Card, fingerprint: str) -> Description:
         undeclared=undeclared_missing(dataset),
         positives=int((dataset.y == 1).sum()) if card.task == "binary" else None,
         source=dataset.source,
+        verified=dataset.verified,
         private=private,
         sha256="" if private else dataset.sha256,
         values_sha256="" if private else values_digest(dataset.X, dataset.y, dataset.units),

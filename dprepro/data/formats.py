@@ -216,8 +216,9 @@ ColumnKind = Literal["numeric", "text", "unused"]
 _LOAD_BYTES = 2**24
 """Bytes of a text file that are parsed at a time where all of it is in memory anyway."""
 
+_PARQUET = b"PAR1"
 _BEGINNINGS: Mapping[bytes, str] = {
-    b"PAR1": "a Parquet file: say so on the card, `format: {kind: parquet}`, and name it .parquet",
+    _PARQUET: "a Parquet file: say so on the card, `format: {kind: parquet}`, and name it .parquet",
     b"PK\x03\x04": "a zip archive, as a spreadsheet (.xlsx) is: save the sheet as CSV, or name the "
     "`member` of the archive on the card",
     b"\xd0\xcf\x11\xe0": "a spreadsheet of an old kind (.xls): save the sheet as CSV",
@@ -250,7 +251,7 @@ def other_kind(start: bytes, kind: FormatKind) -> str | None:
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     for mark, said in _BEGINNINGS.items():
         if start.startswith(mark) or text.startswith(mark.lower()):
-            is_it = {b"PAR1": "parquet", b"@relation": "arff", b"PK\x03\x04": "npz"}.get(mark)
+            is_it = {_PARQUET: "parquet", b"@relation": "arff", b"PK\x03\x04": "npz"}.get(mark)
             return None if is_it == kind else f"this is {said}"
     if kind == "parquet" and start:
         return "this is not a Parquet file: it begins as none does. " + (
@@ -259,6 +260,20 @@ def other_kind(start: bytes, kind: FormatKind) -> str | None:
             else "Is it CSV? say so on the card, `format: {kind: csv}`, and name it .csv"
         )
     return None
+
+
+def is_web_page(start: bytes, content_type: str) -> bool:
+    """Whether a server's answer, by how it begins and what it calls itself, is HTML."""
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    is_called_one = content_type.lower().startswith(("text/html", "application/xhtml"))
+    return text.startswith((b"<!doctype html", b"<html")) or (
+        is_called_one and text.startswith(b"<")
+    )
+
+
+def is_parquet(data: bytes) -> bool:
+    """Whether a file begins and ends as those of Parquet."""
+    return data.startswith(_PARQUET) and data.endswith(_PARQUET)
 
 
 def read_table(

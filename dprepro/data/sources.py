@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import requests
 from scipy.special import logit, ndtri
 
 from dprepro.data.card import Card
@@ -25,146 +21,9 @@ from dprepro.data.card_parts import Source, Synthetic
 from dprepro.data.cells import convert, holds
 from dprepro.data.cleaning import column_kinds
 from dprepro.data.files import cached_file, extract_member, file_candidates, find_file
-from dprepro.data.formats import line_of_row, read_table
+from dprepro.data.formats import is_parquet, line_of_row, read_table
+from dprepro.data.network import SourceError, download, download_openml
 from dprepro.runtime.errors import DpreproError
-
-TIMEOUT_VARIABLE = "DPREPRO_TIMEOUT"
-DEFAULT_TIMEOUT_S = 30.0
-# Number of further attempts after the connection or the server failed.
-RETRIES = 2
-
-
-class SourceError(Exception):
-    """This source cannot provide the data now; the next one may."""
-
-
-def timeout_s() -> float:
-    """Return the longest wait for a server, in seconds: ``$DPREPRO_TIMEOUT`` or 30.
-
-    Raises DpreproError if the variable is not a positive number.
-    """
-    given = os.environ.get(TIMEOUT_VARIABLE)
-    try:
-        seconds = float(given) if given else DEFAULT_TIMEOUT_S
-    except ValueError:
-        seconds = -1.0
-    if not 0 < seconds < float("inf"):
-        raise DpreproError(f"${TIMEOUT_VARIABLE} is {given!r}; give a positive number of seconds")
-    return seconds
-
-
-def download(url: str, folder: Path) -> Path:
-    """Return the path, inside `folder`, of the file at `url`.
-
-    Connection failures and server errors (5xx) are tried again `RETRIES` times; a progress bar
-    is shown on a terminal.
-
-    Raises SourceError if the server does not answer in time, or not with the whole file.
-    """
-    import pooch
-    import requests
-
-    pooch.get_logger().setLevel("WARNING")  # the progress bar says enough
-    downloader = pooch.HTTPDownloader(
-        progressbar=sys.stderr.isatty(), chunk_size=1 << 16, timeout=timeout_s()
-    )
-    for attempts_left in reversed(range(RETRIES + 1)):
-        try:
-            # The digest is not checked here: it may be that of a member of this archive.
-            return Path(pooch.retrieve(url, None, "download", folder, downloader=downloader))
-        except requests.RequestException as error:
-            if attempts_left == 0 or not _worth_retrying(error):
-                raise SourceError(explain(error)) from error
-        except ValueError as error:  # a URL that pooch cannot take
-            raise SourceError(str(error)) from error
-        time.sleep(RETRIES + 1 - attempts_left)
-    raise AssertionError("the last attempt returns or raises")
-
-
-def explain(error: Exception) -> str:
-    """Return the message for an error of `requests`."""
-    import requests
-
-    response = getattr(error, "response", None)
-    if isinstance(error, requests.HTTPError) and response is not None:
-        return f"the server answers {response.status_code} {response.reason}"
-    if isinstance(error, requests.Timeout) or "Read timed out" in str(error):
-        return f"no answer within {timeout_s():g} s (${TIMEOUT_VARIABLE} sets the limit)"
-    if isinstance(error, requests.exceptions.ChunkedEncodingError):
-        return f"the connection broke before the end of the file: {error}"
-    if isinstance(error, requests.ConnectionError):
-        # urllib3 wraps the cause in its report of retries.
-        cause = getattr(error.args[0], "reason", None) if error.args else None
-        return f"cannot connect: {cause or error}"
-    return f"{type(error).__name__}: {error}"
-
-
-def _worth_retrying(error: Exception) -> bool:
-    response = getattr(error, "response", None)
-    return response is None or response.status_code >= 500
-
-
-def download_arff(dataset_id: int, folder: Path) -> bytes:
-    """Return the bytes of the ARFF file of OpenML's dataset `dataset_id`.
-
-    ARFF rather than parquet, because OpenML publishes a checksum of the ARFF alone, which the
-    client verifies. The client writes into `folder` only.
-
-    Raises SourceError if the server has no such dataset, does not answer, or sends something else.
-    """
-    import openml
-
-    with _client_settings(folder), _time_limit(timeout_s()):
-        try:
-            dataset = openml.datasets.get_dataset(dataset_id, download_data=True)
-            return Path(str(dataset.data_file)).read_bytes()
-        except openml.exceptions.OpenMLHashException as error:
-            raise SourceError(f"OpenML's checksum is not that of the file: {error}") from error
-        except openml.exceptions.PyOpenMLError as error:
-            raise SourceError(f"OpenML answers: {error}") from error
-        except requests.RequestException as error:
-            raise SourceError(explain(error)) from error
-        except (KeyError, TypeError, ValueError) as error:
-            message = f"OpenML's answer cannot be read: {type(error).__name__}: {error}"
-            raise SourceError(message) from error
-
-
-@contextmanager
-def _client_settings(folder: Path) -> Iterator[None]:
-    """Let the client cache in `folder`: it writes in place, and a kill leaves half a file."""
-    from openml import config
-
-    cache = config._root_cache_directory
-    policy, retries = config.retry_policy, config.connection_n_retries
-    skip_parquet = os.environ.get(config.OPENML_SKIP_PARQUET_ENV_VAR)
-    config.set_root_cache_directory(str(folder))
-    config.set_retry_policy(policy, RETRIES + 1)
-    os.environ[config.OPENML_SKIP_PARQUET_ENV_VAR] = "true"
-    try:
-        yield
-    finally:
-        config.set_root_cache_directory(str(cache))
-        config.set_retry_policy(policy, retries)
-        if skip_parquet is None:
-            del os.environ[config.OPENML_SKIP_PARQUET_ENV_VAR]
-        else:
-            os.environ[config.OPENML_SKIP_PARQUET_ENV_VAR] = skip_parquet
-
-
-@contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
-    """Give every request a timeout: the client sets none and would wait for ever."""
-    original = requests.Session.request
-
-    def request(self: requests.Session, *args: Any, **kwargs: Any) -> requests.Response:
-        kwargs.setdefault("timeout", seconds)
-        return original(self, *args, **kwargs)
-
-    requests.Session.request = request  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        requests.Session.request = original  # type: ignore[method-assign]
 
 
 def stand_in(shape: Synthetic, target: str, labels: Sequence[str]) -> pd.DataFrame:
@@ -231,8 +90,15 @@ class RawTable:
     sha256
         The digest of the file. For a pool or a join it is the digest of the files' digests; it is
         empty if there is no file.
-    cached
-        The downloaded files that it was read from.
+    is_compared
+        Whether the card has the checksum of every file, so that it was compared.
+    differs
+        Says that a checksum is another than that of the card; empty if none is. Such a table is
+        the right one only if its values are.
+    downloads
+        The paths of the downloaded files that it was read from.
+    fresh
+        Those of them that were downloaded for it.
     line_of
         Returns the line of the file in which a row begins; None where there are no lines.
     """
@@ -240,15 +106,33 @@ class RawTable:
     table: pa.Table
     origin: str
     sha256: str = ""
-    cached: tuple[Path, ...] = ()
+    is_compared: bool = False
+    differs: str = ""
+    downloads: tuple[Path, ...] = ()
+    fresh: tuple[Path, ...] = ()
     line_of: Callable[[int], int | None] = lambda row: None
 
     def __repr__(self) -> str:
         return f"RawTable(origin={self.origin!r})"
 
+    def refusal(self, problem: object) -> Exception:
+        """Return the error to raise of a table that is not what the card says.
+
+        It is a SourceError if files were downloaded: others may be right. Those that were
+        downloaded now are removed, so that nobody takes them for the data. A file that somebody
+        put there is to be looked at, and the error is a DpreproError.
+        """
+        said = f"{self.differs}. And {problem}" if self.differs else str(problem)
+        for path in self.fresh:
+            path.unlink(missing_ok=True)
+        return SourceError(said) if self.downloads else DpreproError(f"{self.origin}: {said}")
+
 
 def read_source(source: Source, card: Card, data_dir: Path | None, online: bool) -> RawTable:
     """Return the raw table of one of the card's sources.
+
+    Where the card has a checksum of its values, the bytes of a file need not be those of `sha256`,
+    and a file can be Parquet whatever the card says: the caller compares the values.
 
     Raises SourceError if this source does not have the data, or needs the network and `online` is
     False. Raises DpreproError if a local file is there but is not what the card says.
@@ -257,7 +141,7 @@ def read_source(source: Source, card: Card, data_dir: Path | None, online: bool)
         # The names of a pool or a join are those of its parts.
         parts = [part.model_copy(update={"rename": source.rename}) for part in source.files]
         combine = _pooled if source.pool else _joined
-        return combine([read_source(part, card, data_dir, online) for part in parts])
+        return _combined(combine, [read_source(part, card, data_dir, online) for part in parts])
     if source.synthetic is not None:
         return _generated(source.synthetic, card)
     if source.kind == "sklearn":
@@ -267,7 +151,7 @@ def read_source(source: Source, card: Card, data_dir: Path | None, online: bool)
     return _remote(source, card, online)
 
 
-def _pooled(parts: list[RawTable]) -> RawTable:
+def _pooled(parts: list[RawTable]) -> pa.Table:
     first = parts[0]
     for part in parts[1:]:
         if part.table.column_names != first.table.column_names:
@@ -280,7 +164,7 @@ def _pooled(parts: list[RawTable]) -> RawTable:
     columns = [
         _stacked([part.table.column(k) for part in parts], names[k]) for k in range(len(names))
     ]
-    return _combined(pa.table(columns, names=names), parts)
+    return pa.table(columns, names=names)
 
 
 def _stacked(columns: list[pa.ChunkedArray], name: str) -> pa.ChunkedArray:
@@ -303,7 +187,7 @@ def _stacked(columns: list[pa.ChunkedArray], name: str) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, wanted)
 
 
-def _joined(parts: list[RawTable]) -> RawTable:
+def _joined(parts: list[RawTable]) -> pa.Table:
     first = parts[0]
     for part in parts[1:]:
         if part.table.num_rows != first.table.num_rows:
@@ -314,16 +198,25 @@ def _joined(parts: list[RawTable]) -> RawTable:
     # By position: what one row of each file says is one row.
     columns = [column for part in parts for column in part.table.columns]
     names = [name for part in parts for name in part.table.column_names]
-    return _combined(pa.table(columns, names=names), parts)
+    return pa.table(columns, names=names)
 
 
-def _combined(table: pa.Table, parts: list[RawTable]) -> RawTable:
-    return RawTable(
-        table,
+def _combined(combine: Callable[[list[RawTable]], pa.Table], parts: list[RawTable]) -> RawTable:
+    whole = RawTable(
+        pa.table({}),
         " + ".join(part.origin for part in parts),
         _digest(" ".join(part.sha256 for part in parts).encode()),
-        tuple(path for part in parts for path in part.cached),
+        all(part.is_compared for part in parts),
+        "; ".join(f"{part.origin}: {part.differs}" for part in parts if part.differs),
+        tuple(path for part in parts for path in part.downloads),
+        tuple(path for part in parts for path in part.fresh),
     )
+    try:
+        return replace(whole, table=combine(parts))
+    except DpreproError as error:
+        if whole.downloads:
+            raise whole.refusal(error) from error
+        raise
 
 
 def _generated(shape: Synthetic, card: Card) -> RawTable:
@@ -355,45 +248,68 @@ def _local(source: Source, card: Card, data_dir: Path | None) -> RawTable:
         places = file_candidates(str(source.file), card.folder, data_dir)
         raise SourceError(f"no file at {' or '.join(map(str, places))}")
     try:
-        data = _unpacked(path.read_bytes(), source)
-        digest = _check_sha256(data, source, card)
-        table = _parse(data, source, card)
-        return RawTable(table, str(path), digest, line_of=_lines(data, source, card))
+        file = _File.of(_unpacked(path.read_bytes(), source), source, card)
+        file.require()
     except OSError as error:
         raise DpreproError(f"{path}: cannot be read: {error.strerror or error}") from error
     except DpreproError as error:
         raise DpreproError(f"{path}: {error}") from error
+    return _parsed(file, source, card, str(path))
 
 
 def _remote(source: Source, card: Card, online: bool) -> RawTable:
     path = cached_file(source.kind, card.name, source.filename)
+    origin = str(source.http) if source.http else f"OpenML {source.openml}"
     try:
-        data = _cached(path, source)
-        if data is None:
-            if not online:
-                raise SourceError("not downloaded yet")
-            data = _fetch(source, card, path)
-        origin = str(source.http) if source.http else f"OpenML {source.openml}"
-        table = _parse(data, source, card)
-        return RawTable(table, origin, _digest(data), (path,), _lines(data, source, card))
+        file = _cached(path, source, card)
+        if file is not None and (file.is_stated or not online):
+            return _parsed(file, source, card, origin, (path,))
+        if not online:
+            raise SourceError("not downloaded yet")
+        # What is there may be right. But then nobody asks with `online` set: see `load_by`.
+        return _parsed(_fetch(source, card, path, file), source, card, origin, (path,), (path,))
     except OSError as error:
         raise SourceError(f"cannot use the cache: {error}") from error
     except DpreproError as error:
-        path.unlink(missing_ok=True)
         raise SourceError(str(error)) from error
 
 
-def _cached(path: Path, source: Source) -> bytes | None:
+def _parsed(
+    file: _File,
+    source: Source,
+    card: Card,
+    origin: str,
+    downloads: tuple[Path, ...] = (),
+    fresh: tuple[Path, ...] = (),
+) -> RawTable:
+    """Return the table of a file. Raises the `refusal` of one that cannot be read."""
+    settings = card.format_of(source)
+    if card.expect.values_sha256 is not None and is_parquet(file.data):
+        settings = settings.model_copy(update={"kind": "parquet"})
+    first, stop = source.rows or (0, None)
+    raw = RawTable(
+        pa.table({}), origin, file.sha256, source.sha256 is not None, file.differs, downloads,
+        fresh, lambda row: line_of_row(file.data, settings, first + row),
+    )  # fmt: skip
+    try:
+        table = read_table(file.data, settings, column_kinds(card, source), card.missing)
+    except DpreproError as error:
+        raise raw.refusal(error) from error
+    return replace(raw, table=table.slice(first, None if stop is None else stop - first))
+
+
+def _cached(path: Path, source: Source, card: Card) -> _File | None:
+    """Return what was downloaded before, unless it cannot be what the card says."""
     if not path.is_file():
         return None
-    data = path.read_bytes()
-    return data if source.sha256 in (None, _digest(data)) else None
+    file = _File.of(path.read_bytes(), source, card)
+    return file if file.is_acceptable else None
 
 
-def _fetch(source: Source, card: Card, path: Path) -> bytes:
+def _fetch(source: Source, card: Card, path: Path, seen: _File | None) -> _File:
     """Download a file, unless another process does so in the meantime.
 
-    It waits for that one, and removes what killed ones have left.
+    It waits for that one, and removes what killed ones have left. `seen` was there before.
     """
     from filelock import FileLock, Timeout
 
@@ -410,52 +326,64 @@ def _fetch(source: Source, card: Card, path: Path) -> bytes:
             stack.callback(lock.release)
             for left in path.parent.glob(f"{_DOWNLOAD}*"):
                 shutil.rmtree(left, ignore_errors=True)
-        data = _cached(path, source)
-        return _download(source, card, path) if data is None else data
+        file = _cached(path, source, card)
+        is_new = file is not None and (seen is None or file.sha256 != seen.sha256)
+        return file if file is not None and is_new else _download(source, card, path)
 
 
-def _download(source: Source, card: Card, path: Path) -> bytes:
-    """Download into a temporary folder; move only a complete and correct file to `path`."""
+def _download(source: Source, card: Card, path: Path) -> _File:
+    """Download into a temporary folder; move only a complete and acceptable file to `path`."""
     place = source.http or f"OpenML, dataset {source.openml}"
     print(f"downloading {card.name} from {place}", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=_DOWNLOAD) as folder:
         if source.http is not None:
-            data = _unpacked(download(source.http, Path(folder)).read_bytes(), source)
+            found = download(source.http, Path(folder))
         else:
             assert source.openml is not None
-            data = download_arff(source.openml, Path(folder))
-        _check_sha256(data, source, card)
+            knows_values = card.expect.values_sha256 is not None
+            found = download_openml(source.openml, Path(folder), any_encoding=knows_values)
+        file = _File.of(_unpacked(found.read_bytes(), source), source, card)
+        file.require()
         whole = Path(folder) / "whole"
-        whole.write_bytes(data)
+        whole.write_bytes(file.data)
         whole.replace(path)
-    return data
+    return file
 
 
 def _unpacked(data: bytes, source: Source) -> bytes:
     return extract_member(data, source.member) if source.member else data
 
 
-def _parse(data: bytes, source: Source, card: Card) -> pa.Table:
-    kinds = column_kinds(card, source)
-    table = read_table(data, card.format_of(source), kinds, card.missing)
-    if source.rows is None:
-        return table
-    start, stop = source.rows
-    return table.slice(start, stop - start)
-
-
-def _lines(data: bytes, source: Source, card: Card) -> Callable[[int], int | None]:
-    first = 0 if source.rows is None else source.rows[0]
-    return lambda row: line_of_row(data, card.format_of(source), first + row)
-
-
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _check_sha256(data: bytes, source: Source, card: Card) -> str:
-    found = _digest(data)
-    if source.sha256 not in (None, found):
+@dataclass(frozen=True, repr=False)
+class _File:
+    """The bytes of a source, or of the member of its archive, compared with the card.
+
+    Attributes
+    ----------
+    is_stated
+        Whether the card has this checksum.
+    is_acceptable
+        Whether it can be what the card says: also if nothing is known of its bytes.
+    differs
+        Says that the card has another checksum; else empty.
+    """
+
+    data: bytes
+    sha256: str
+    is_stated: bool
+    is_acceptable: bool
+    differs: str
+
+    @classmethod
+    def of(cls, data: bytes, source: Source, card: Card) -> _File:
+        """Return the file with these bytes."""
+        found = _digest(data)
+        if source.sha256 in (None, found):
+            return cls(data, found, source.sha256 == found, True, "")
         # A person who knows all private rows but one could find that one by a digest. The card's
         # digest is not shown either, since it can be that of another state of the same rows.
         seen = (
@@ -463,5 +391,10 @@ def _check_sha256(data: bytes, source: Source, card: Card) -> str:
             if card.is_public
             else ": the sha256 is not the one that the card expects"
         )
-        raise DpreproError(f"wrong checksum{seen}; the file is damaged or another version")
-    return found
+        differs = f"wrong checksum{seen}; the file is damaged or another version"
+        return cls(data, found, False, card.expect.values_sha256 is not None, differs)
+
+    def require(self) -> None:
+        """Raise DpreproError unless it is acceptable."""
+        if not self.is_acceptable:
+            raise DpreproError(self.differs)

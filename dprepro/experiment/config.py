@@ -538,6 +538,12 @@ def _collect(
         found.setdefault(path, _validate(values, source))
 
 
+def is_config(path: Path) -> bool:
+    """Whether a file is a config, valid or not, and no card. Raises DpreproError, if no YAML."""
+    values = read_yaml(path).values
+    return isinstance(values, dict) and not {"dataset", "include", "methods"}.isdisjoint(values)
+
+
 def to_run(name: str) -> str:
     """Return what names the config of a journal for `dprepro run`: a name, or where a file lies."""
     return shell(name if name in config_names() else f"PATH/{name}.yaml")

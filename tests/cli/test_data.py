@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dprepro.cli import app
-from dprepro.cli.data import _COMMANDS, data
+from dprepro.cli.data import _COMMANDS, _asked_for, data
 from dprepro.data.dataset import UnavailableError
 from dprepro.runtime.errors import DpreproError
 
@@ -62,7 +62,8 @@ def test_words_select_datasets_and_a_mistyped_command_is_noticed() -> None:
 def test_fetch_says_what_it_has(card: Path) -> None:
     result = run("fetch", str(card))
     assert result.exit_code == 0
-    assert "toy: 2 rows, 2 columns, verified" in result.output
+    assert f"ok {card}" in result.output
+    assert "2 rows, 2 columns, compared with no checksum, from" in result.output
     assert str(card.with_name("toy.csv")) in result.output
 
 
@@ -70,8 +71,77 @@ def test_fetch_takes_the_data_folder(card: Path, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     card.with_name("toy.csv").rename(folder / "toy.csv")
-    assert isinstance(run("fetch", str(card)).exception, UnavailableError)
+    missed = run("fetch", str(card))
+    assert missed.exit_code == 1
+    assert "Put the file there by hand" in missed.output
     assert run("fetch", str(card), "--data-dir", str(folder)).exit_code == 0
+
+
+CONFIG = """
+dataset: {dataset}
+metric: auc
+domain: observed
+seed: 1
+epsilons: [1]
+delta: 1e-6
+methods: [ebm]
+"""
+
+
+def test_fetch_gets_what_a_config_and_its_includes_name(card: Path, tmp_path: Path) -> None:
+    (tmp_path / "inner.yaml").write_text(CONFIG.format(dataset="toy.yaml"))
+    (tmp_path / "outer.yaml").write_text(
+        CONFIG.format(dataset="breast-cancer") + "include: [inner.yaml]\n"
+    )
+    result = run("fetch", str(tmp_path / "outer.yaml"), str(card))
+    assert result.exit_code == 0, result.exception
+    lines = result.stdout.splitlines()
+    assert [line.split(":")[0].split() for line in lines[:2]] == [
+        ["ok", str(tmp_path / "toy.yaml")],
+        ["ok", "breast-cancer"],
+    ]
+    assert lines[-1] == "2 of 2 datasets are here and verified"
+
+
+def test_fetch_goes_on_where_one_dataset_cannot_be_had(
+    card: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "toy.csv").unlink()
+    (tmp_path / "mine.yaml").write_text(CONFIG.format(dataset="toy.yaml"))
+    result = run("fetch", str(tmp_path / "mine.yaml"), "breast-cancer")
+    assert result.exit_code == 1
+    output = " ".join(result.output.split())
+    assert f"absent {tmp_path / 'toy.yaml'}: dataset 'toy': none of its sources has it" in output
+    assert f"Put the file there by hand: {tmp_path / 'toy.csv'}" in output
+    assert "ok breast-cancer" in output
+    assert result.output.splitlines()[-1] == "1 of 2 datasets are here and verified"
+
+
+def test_fetch_needs_published_test_rows_where_a_config_has_them_tested(
+    card: Path, tmp_path: Path
+) -> None:
+    card.write_text(card.read_text() + "test: {sources: [{file: test.csv}]}\n")
+    config = tmp_path / "mine.yaml"
+    config.write_text(CONFIG.format(dataset="toy.yaml"))
+    assert run("fetch", str(config)).exit_code == 0
+    config.write_text(config.read_text() + "evaluation: test-set\n")
+    assert run("fetch", str(config)).exit_code == 1
+    assert run("fetch", str(card)).exit_code == 1
+
+
+def test_a_name_of_a_dataset_and_a_config_means_the_dataset(tmp_path: Path) -> None:
+    assert _asked_for(["adult", "table3"]) == {
+        "adult": True,
+        **dict.fromkeys(["cal-housing", "elevators", "pol", "wine-white"], False),
+    }
+    with pytest.raises(DpreproError, match="'adullt' is no dataset, no config and no file; did"):
+        _asked_for(["adullt"])
+
+
+def test_what_was_compared_is_said(card: Path) -> None:
+    assert "verified by values_sha256, from scikit-learn" in run("verify", "breast-cancer").output
+    assert re.search(r"verified by +values_sha256", run("describe", "breast-cancer").output)
+    assert "compared with no checksum" in run("verify", str(card)).output
 
 
 def test_verify_all_shows_what_is_absent_and_succeeds() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,7 +22,8 @@ class Reply:
     """What the server sends for a path.
 
     `declared` is the Content-Length it claims (None: the truth); it goes silent before the
-    headers or after the body (`hang`); `fail_first` requests get a 503 before.
+    headers or after the body (`hang`), or pauses before each kilobyte (`pause_s`). `fail_first`
+    requests get a 503 before, or the answer `first`, and each request the `headers`.
     """
 
     body: bytes = b""
@@ -29,6 +31,9 @@ class Reply:
     declared: int | None = None
     hang: Literal["", "before", "after"] = ""
     fail_first: int = 0
+    first: Reply | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    pause_s: float = 0
 
 
 @dataclass
@@ -49,18 +54,26 @@ class _Handler(BaseHTTPRequestHandler):
         self.state.asked.append(path)
         reply = self.state.replies.get(path, Reply(b"nothing here", 404))
         if self.state.asked.count(path) <= reply.fail_first:
-            reply = Reply(b"later", 503)
+            reply = reply.first or Reply(b"later", 503)
         if reply.hang == "before":
             self.state.closing.wait(30)
             return
         body = reply.body
         self.send_response(reply.status)
-        if "xml" in path:  # OpenML compresses its answers
+        if "api" in path:  # OpenML compresses its answers
             body = gzip.compress(body)
             self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", str(reply.declared or len(body)))
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body)
+        for start in range(0, len(body), 1024) if reply.pause_s else ():
+            if self.state.closing.wait(reply.pause_s):
+                return
+            with suppress(OSError):  # whoever asked has gone
+                self.wfile.write(body[start : start + 1024])
+        if not reply.pause_s:
+            self.wfile.write(body)
         self.wfile.flush()
         if reply.hang == "after":
             self.state.closing.wait(30)
@@ -97,7 +110,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """No second try and no patience, for servers that fail for good."""
-    monkeypatch.setattr("dprepro.data.sources.RETRIES", 0)
+    monkeypatch.setattr("dprepro.data.network.RETRIES", 0)
     monkeypatch.setenv("DPREPRO_TIMEOUT", "0.4")
 
 

@@ -18,7 +18,7 @@ from dprepro.data.cleaning import clean, column_kinds
 from dprepro.data.dataset import Dataset, load, values_digest
 from dprepro.data.describe import describe
 from dprepro.data.formats import read_table
-from dprepro.data.sources import _parse as parse
+from dprepro.data.sources import _File, _parsed
 from dprepro.runtime.errors import DpreproError
 
 SIZES = {
@@ -215,7 +215,8 @@ def test_mnist_as_openml_has_it_has_the_same_values(data_dir: Path) -> None:
         for pixels, label in zip(dataset.X.to_numpy()[:7], dataset.y, strict=False)
     ]
     text = "\n".join(["@relation mnist_784", *head, "@data", *rows]).encode()
-    X, y, _ = clean(parse(text, openml, card), card, openml)
+    table = _parsed(_File.of(text, openml, card), openml, card, "OpenML").table
+    X, y, _ = clean(table, card, openml)
     assert values_digest(X, y) == values_digest(dataset.X.iloc[2:5], dataset.y[2:5])
 
 

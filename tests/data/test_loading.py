@@ -20,7 +20,14 @@ import pytest
 from filelock import FileLock
 
 from dprepro.data.card import load_card
-from dprepro.data.dataset import Dataset, UnavailableError, load, load_by, values_digest, verify_all
+from dprepro.data.dataset import (
+    Dataset,
+    UnavailableError,
+    check_dataset,
+    load,
+    load_by,
+    values_digest,
+)
 from dprepro.runtime.errors import DpreproError
 from tests.data.conftest import Reply, Server
 
@@ -353,6 +360,153 @@ def test_the_next_source_helps_out(write_card: WriteCard, server: Server, toy_cs
     assert server.asked == ["/none.csv", "/good.csv"]
 
 
+def test_what_came_from_another_mirror_is_used_before_a_dead_one_is_asked_again(
+    write_card: WriteCard, server: Server, toy_csv: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dprepro.data.network.RETRIES", 0)
+    server.replies["/good.csv"] = Reply(toy_csv)
+    sources = [{"http": f"{server.url}/none.csv"}, {"http": f"{server.url}/good.csv"}]
+    path = write_card({"sources": sources})
+    assert load(path).X.equals(load(path).X)
+    assert server.asked == ["/none.csv", "/good.csv"]
+
+
+QUOTED = b'"age","colour","y"\r\n"20","red","yes"\r\n31.0,blue,no\r\n,red,no\r\n44,"green",yes\r\n'
+
+
+def toy_parquet() -> bytes:
+    buffer = io.BytesIO()
+    pd.read_csv(io.BytesIO(QUOTED)).to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def values_of(toy: bytes, write_card: WriteCard) -> str:
+    """Return the checksum of the values of the toy table."""
+    path = write_card({"name": "plain"})
+    path.with_name("toy.csv").write_bytes(toy)
+    dataset = load(path)
+    path.with_name("toy.csv").unlink()
+    return values_digest(dataset.X, dataset.y)
+
+
+@pytest.mark.parametrize("kind", ["file", "http"])
+@pytest.mark.parametrize("body", [QUOTED, toy_parquet()], ids=["quoted", "parquet"])
+def test_a_file_that_is_written_in_another_way_is_taken_for_its_values(
+    write_card: WriteCard, server: Server, places: Path, toy_csv: bytes, kind: str, body: bytes
+) -> None:
+    values = values_of(toy_csv, write_card)
+    server.replies["/toy.csv"] = Reply(body)
+    source = {kind: {"file": "toy.csv", "http": f"{server.url}/toy.csv"}[kind]}
+    path = write_card(
+        {"sources": [{**source, "sha256": sha(toy_csv)}], "expect": {"values_sha256": values}}
+    )
+    if kind == "file":
+        path.with_name("toy.csv").write_bytes(body)
+    dataset = load(path)
+    assert dataset.verified.startswith("values_sha256 alone: sha256 is another")
+    assert dataset.sha256 == sha(body)
+    assert values_digest(dataset.X, dataset.y) == values
+    load(path)
+    assert server.asked == (["/toy.csv"] if kind == "http" else [])
+    # Without the checksum of the values nothing but the file itself will do.
+    card = write_card({"sources": [{**source, "sha256": sha(toy_csv)}]})
+    with pytest.raises(DpreproError, match="wrong checksum"):
+        load(card)
+
+
+@pytest.mark.parametrize("kind", ["file", "http"])
+def test_another_file_of_other_values_is_refused_for_both(
+    write_card: WriteCard, server: Server, places: Path, toy_csv: bytes, kind: str
+) -> None:
+    values = values_of(toy_csv, write_card)
+    wrong = QUOTED.replace(b"31", b"32")
+    server.replies["/toy.csv"] = Reply(wrong)
+    source = {kind: {"file": "toy.csv", "http": f"{server.url}/toy.csv"}[kind]}
+    path = write_card(
+        {"sources": [{**source, "sha256": sha(toy_csv)}], "expect": {"values_sha256": values}}
+    )
+    if kind == "file":
+        path.with_name("toy.csv").write_bytes(wrong)
+    with pytest.raises(DpreproError) as caught:
+        load(path)
+    assert f"sha256 expected {sha(toy_csv)}, found {sha(wrong)}" in str(caught.value)
+    assert f"values_sha256: expected {values}" in str(caught.value)
+    assert files(places) == []
+
+
+def test_what_was_compared_is_said(write_card: WriteCard, toy_csv: bytes) -> None:
+    values, file = {"values_sha256": values_of(toy_csv, write_card)}, {"file": "toy.csv"}
+    stated = {**file, "sha256": sha(toy_csv)}
+    for source, expect, said in (
+        (file, {}, ""),
+        (stated, {}, "sha256"),
+        (file, values, "values_sha256"),
+        (stated, values, "sha256 and values_sha256"),
+    ):
+        path = write_card({"sources": [source], "expect": expect})
+        path.with_name("toy.csv").write_bytes(toy_csv)
+        assert load(path).verified == said
+
+
+@pytest.mark.usefixtures("hasty")
+def test_error_pages_are_never_cached(
+    write_card: WriteCard, server: Server, places: Path, toy_csv: bytes
+) -> None:
+    server.replies["/page.csv"] = Reply(b"<!doctype html>\n<p>age,colour,y</p>")
+    values = {"values_sha256": values_of(toy_csv, write_card)}
+    for changes in ({}, {"expect": values}, {"features": {"<!doctype html>": {"numeric": [0, 1]}}}):
+        path = write_card({"sources": [{"http": f"{server.url}/page.csv"}], **changes})
+        with pytest.raises(UnavailableError, match="a web page in the place of the file"):
+            load(path)
+        assert files(places) == []
+
+
+def test_a_wrong_file_that_a_killed_process_left_in_the_cache_is_replaced(
+    write_card: WriteCard, server: Server, places: Path, toy_csv: bytes
+) -> None:
+    values = {"values_sha256": values_of(toy_csv, write_card)}
+    server.replies["/toy.csv"] = Reply(toy_csv)
+    folder = places / "http" / "toy"
+    folder.mkdir(parents=True)
+    for expect, left in ((values, b"age,col"), (values, QUOTED.replace(b"31", b"3")), ({}, b"a")):
+        (folder / "toy.csv").write_bytes(left)
+        path = write_card({"sources": [{"http": f"{server.url}/toy.csv"}], "expect": expect})
+        with pytest.raises(UnavailableError):
+            load(path, online=False)
+        assert load(path).sha256 == sha(toy_csv)
+        assert (folder / "toy.csv").read_bytes() == toy_csv
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_pool_whose_download_has_other_columns_gives_way_to_the_next_source(
+    write_card: WriteCard, server: Server, places: Path, toy_csv: bytes
+) -> None:
+    server.replies |= {"/a.csv": Reply(toy_csv), "/b.csv": Reply(b"other,columns\n1,2\n")}
+    pool = [{"http": f"{server.url}/a.csv"}, {"http": f"{server.url}/b.csv"}]
+    path = write_card({"sources": [{"pool": pool}, {"file": "toy.csv"}]})
+    with pytest.raises(UnavailableError, match="pooled files must agree"):
+        load(path)
+    assert files(places) == []
+    path.with_name("toy.csv").write_bytes(toy_csv)
+    assert load(path).source == str(path.with_name("toy.csv"))
+
+
+def test_of_a_private_file_in_another_encoding_no_digest_is_told(
+    write_card: WriteCard, toy_csv: bytes
+) -> None:
+    values = values_of(toy_csv, write_card)
+    source = {"file": "toy.csv", "sha256": sha(toy_csv)}
+    changes = {"private": True, "sources": [source], "expect": {"values_sha256": values}}
+    path = write_card(changes)
+    path.with_name("toy.csv").write_bytes(QUOTED)
+    assert not set(load(path).verified.split()) & {values, sha(QUOTED), sha(toy_csv)}
+    path.with_name("toy.csv").write_bytes(QUOTED.replace(b"31", b"32"))
+    with pytest.raises(DpreproError, match="found another") as caught:
+        load(path)
+    for digest in (sha(QUOTED), sha(QUOTED.replace(b"31", b"32")), sha(toy_csv)):
+        assert digest not in str(caught.value)
+
+
 def test_a_cache_that_cannot_be_written_is_said(
     write_card: WriteCard, server: Server, places: Path, toy_csv: bytes
 ) -> None:
@@ -380,12 +534,11 @@ def test_verify_tells_right_wrong_and_absent(
 ) -> None:
     sources = [{"file": "toy.csv"}, {"http": f"{server.url}/toy.csv"}]
     path = write_card({"sources": sources, "expect": {"rows": 4}})
-    names = [str(path)]
-    assert [check.status for check in verify_all(names)] == ["absent"]
+    assert check_dataset(str(path)).status == "absent"
     path.with_name("toy.csv").write_bytes(toy_csv)
-    assert [check.status for check in verify_all(names)] == ["ok"]
+    assert check_dataset(str(path)).status == "ok"
     path.with_name("toy.csv").write_bytes(toy_csv + b"1,red,no\n")
-    (check,) = verify_all(names)
+    check = check_dataset(str(path))
     assert check.status == "wrong"
     assert "expected 4, found another" in check.message
     assert server.asked == []

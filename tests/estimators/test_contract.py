@@ -64,11 +64,7 @@ ELSEWHERE = {
         "error": "OSError has a reason, others have not",
         "except AttributeError": "a damaged register, read as JSON",
     },
-    "data/sources.py": {
-        "sklearn.datasets": "a loader by the name that a card gives",
-        "error": "errors of libraries of different versions",
-        "error.args[0]": "the same, one deeper",
-    },
+    "data/sources.py": {"sklearn.datasets": "a loader by the name that a card gives"},
     "experiment/executors.py": {"signal": "Windows has no pthread_sigmask"},
     "experiment/local.py": {"signal": "Windows has no pthread_sigmask"},
     "experiment/environment.py": {"module": "a function by name", "start": "of a function"},

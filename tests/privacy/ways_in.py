@@ -78,10 +78,7 @@ ALLOWED = {
     "dprepro.papers.schema": {"getattr(..., field)", "getattr(..., field.removesuffix('s'))"},
     # A list of the modules of audits, and a function of scikit-learn's data sets: no rows are near.
     "dprepro.audit.subjects": {"getattr(..., attribute)"},
-    "dprepro.data.sources": {
-        "getattr(..., f'load_{source.sklearn}')",
-        "requests.Session.request",  # how long a download may take
-    },
+    "dprepro.data.sources": {"getattr(..., f'load_{source.sklearn}')"},
     # Whether IPython is loaded.
     "dprepro.experiment.notebook": {"sys.modules"},
     # Names of scikit-learn and SciPy that diffprivlib imports and newer releases lack: lent while
