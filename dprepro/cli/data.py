@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from dprepro.cli.catalogue import Words, select, show_list
+from dprepro.cli.options import ConfigName, Datasets
 from dprepro.cli.streams import say
 from dprepro.runtime.errors import DpreproError, nearest, nearest_names
 from dprepro.runtime.text import json_text, shell, visible
@@ -44,7 +45,7 @@ DataDir = Annotated[
 ]
 
 # Of the group below, for a word that looks like one of them.
-_COMMANDS = ("list", "fetch", "check", "verify", "describe", "croissant")
+_COMMANDS = ("list", "fetch", "check", "verify", "describe", "croissant", "export-splits")
 
 
 class _ListOrCommand(TyperGroup):
@@ -265,6 +266,44 @@ def verify(
     found = _show_states(dict.fromkeys([name] if name else card_names(), True), data_dir)
     if any(check.status == "wrong" or (name and check.status != "ok") for check in found):
         raise typer.Exit(1)
+
+
+@data.command("export-splits")
+def export_splits(
+    config: ConfigName,
+    output: Annotated[
+        Path, typer.Option(help="File to write: .csv, .parquet or .pq.", show_default=False)
+    ],
+    dataset: Datasets = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Write which rows train and which test in each split of a config, for other programs.
+
+    These are the splits of `dprepro run`. The file has a row for each row of a split: config,
+    dataset, split, part (train or test), the row's number in the cleaned table, from 0, and the
+    line of the file in which it begins, where that is known. Lines that begin with # (in Parquet:
+    the metadata `dprepro`) say how the rows were split, and which files they come from.
+
+    Example: dprepro data export-splits quickstart --output splits.csv
+    """
+    from dprepro.cli import options
+    from dprepro.data.card import load_card
+    from dprepro.experiment.config import load_experiments
+    from dprepro.experiment.split_export import Experiment, check_suffix, write_splits
+    from dprepro.runtime.errors import require_known
+    from dprepro.runtime.terminal import counted
+
+    check_suffix(output)
+    configs = [(load_card(one.card).name, one) for one in load_experiments(config)]
+    known = list(dict.fromkeys(name for name, _ in configs))
+    for wanted in dataset or ():
+        require_known(wanted, known, "--dataset: the config has no dataset", "")
+    chosen = [one for name, one in configs if not dataset or name in dataset]
+    found = [Experiment.of(one, data_dir) for one in chosen]
+    options.warn(any(one.is_private for one in found), "the file has the exact number of rows")
+    rows = write_splits(found, output)
+    splits = counted(sum(len(one.keys) for one in found), "split")
+    say(f"{output}: {rows:,} rows, {splits} of {counted(len(found), 'config')}")
 
 
 @data.command()

@@ -69,12 +69,16 @@ class CardError(DpreproError):
 
 
 class Cleaned(NamedTuple):
-    """A clean table: X (n, K), y (n,), the domain and the units, as `Dataset` describes them."""
+    """A clean table: X (n, K), y (n,), the domain and the units, as `Dataset` describes them.
+
+    `records` says which row of the raw table each one is, int64 (n,).
+    """
 
     X: pd.DataFrame
     y: np.ndarray
     domain: Domain | None
     units: np.ndarray | None
+    records: np.ndarray
 
     def __repr__(self) -> str:
         return f"Cleaned({self.X.shape[1]} features)"
@@ -108,8 +112,10 @@ def clean_with_units(table: pa.Table, card: Card, source: Source) -> Cleaned:
         raise DpreproError(_no_target(names, card))
     if card.unit is not None:  # before features: a wrong name would make its column one
         _require([card.unit], names, "`unit` names")
+    records = np.arange(table.num_rows)
     if card.distinct is not None:
-        table = _distinct_rows(table, card, card.distinct)
+        is_first = _is_first(table, card, card.distinct)
+        records, table = np.flatnonzero(is_first), table.filter(pa.array(is_first))
     features = _feature_names(names, card)
     problems: list[DpreproError] = []
 
@@ -127,7 +133,7 @@ def clean_with_units(table: pa.Table, card: Card, source: Source) -> Cleaned:
     if problems or y is None:
         raise CardError(problems)
     X = pd.DataFrame(columns, columns=features, copy=False)
-    cleaned = Cleaned(X, y, public_domain(card), units)
+    cleaned = Cleaned(X, y, public_domain(card), units, records)
     return _without_missing(cleaned) if card.complete else cleaned
 
 
@@ -162,14 +168,14 @@ def repeated_names(names: Sequence[str], repeated: Collection[str]) -> str:
 
 def _without_missing(cleaned: Cleaned) -> Cleaned:
     """Return the rows in which no feature is missing. Each row decides for itself."""
-    X, y, domain, units = cleaned
+    X, y, domain, units, records = cleaned
     kept = X.notna().all(axis=1).to_numpy()
-    return Cleaned(
-        X[kept].reset_index(drop=True), y[kept], domain, None if units is None else units[kept]
-    )
+    units = None if units is None else units[kept]
+    return Cleaned(X[kept].reset_index(drop=True), y[kept], domain, units, records[kept])
 
 
-def _distinct_rows(table: pa.Table, card: Card, distinct_rows: Distinct) -> pa.Table:
+def _is_first(table: pa.Table, card: Card, distinct_rows: Distinct) -> np.ndarray:
+    """Return whether no row before has the same values, bool (n,)."""
     names = table.column_names
     _require(distinct_rows.but_for, names, "`distinct` names")
     kinds = column_kinds(card, card.sources[0].model_copy(update={"rename": {}}))
@@ -180,7 +186,8 @@ def _distinct_rows(table: pa.Table, card: Card, distinct_rows: Distinct) -> pa.T
             if name not in distinct_rows.but_for
         }
     )
-    return table.filter(pa.array(~values.duplicated().to_numpy()))
+    is_first: np.ndarray = ~values.duplicated().to_numpy()
+    return is_first
 
 
 def _comparable(column: pa.ChunkedArray, kind: ColumnKind | None) -> np.ndarray:

@@ -25,6 +25,7 @@ from dprepro.data.files import DATA_VARIABLE, file_candidates, find_file, unzipp
 from dprepro.data.fingerprint import SAME_EVERYWHERE
 from dprepro.data.formats import dialect_of, index_names, other_kind, parser_problem
 from dprepro.data.network import SourceError
+from dprepro.data.places import Place, places_of
 from dprepro.data.sources import RawTable, read_source
 from dprepro.runtime.arguments import Instance, OneOf, OrNone, flag, path, text
 from dprepro.runtime.arguments import name_or_path as as_name_or_path
@@ -408,10 +409,24 @@ def load_domain(name_or_path: str | Path) -> Domain:
 
 def load_by(card: Card, data_dir: Path | None = None, online: bool = True) -> Dataset:
     """Load and verify the dataset of a card that has been read; as `load`, without test rows."""
+    return _loaded(card, data_dir, online)[0]
+
+
+def load_with_places(card: Card, data_dir: Path | None = None) -> tuple[Dataset, list[Place]]:
+    """Return what `load_by` does, and where in the files its rows stand; see `Place`."""
+    dataset, raw, records = _loaded(card, data_dir, online=True)
+    return dataset, places_of(raw, records)
+
+
+def _loaded(
+    card: Card, data_dir: Path | None, online: bool
+) -> tuple[Dataset, RawTable, np.ndarray]:
+    """Return a dataset, the raw table, and which of its rows are those of the dataset."""
     failures: dict[int, str] = {}
     for number, source, may_download in _tries(card, online):
         try:
-            return _finish(read_source(source, card, data_dir, may_download), source, card)
+            raw = read_source(source, card, data_dir, may_download)
+            return _finish(raw, source, card)
         except SourceError as error:
             failures[number] = f"  {source.label}: {error}"
     reasons = "\n".join(failures[number] for number in sorted(failures))
@@ -467,18 +482,19 @@ def check_dataset(
     return Check(name, "ok", message, load_card(name).is_private(data_dir, with_test))
 
 
-def _finish(raw: RawTable, source: Source, card: Card) -> Dataset:
+def _finish(raw: RawTable, source: Source, card: Card) -> tuple[Dataset, RawTable, np.ndarray]:
     try:
-        X, y, domain, units = clean_with_units(raw.table, card, source)
+        X, y, domain, units, records = clean_with_units(raw.table, card, source)
         check_expectations(X, y, card, units)
     except DpreproError as error:
         said = error.with_lines(raw.line_of) if isinstance(error, CardError) else str(error)
         raise raw.refusal(said) from error
     digest = raw.sha256 or values_digest(X, y, units)
-    return Dataset(
+    dataset = Dataset(
         card.name, X, y, card.task, domain, raw.origin, digest, units=units,
         verified=_verified(raw, card),
     )  # fmt: skip
+    return dataset, raw, records
 
 
 def _verified(raw: RawTable, card: Card) -> str:

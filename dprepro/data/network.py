@@ -201,11 +201,13 @@ def _description(url: str, folder: Path) -> dict[str, str]:
     Raises SourceError if it says something else.
     """
     try:
-        said = json.loads(download(url, folder).read_bytes())["data_set_description"]
-        texts = {key: value for key, value in said.items() if isinstance(value, str) and value}
-        return {"url": said["url"], **texts}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SourceError(f"it cannot be read ({type(error).__name__})") from error
+        said = json.loads(download(url, folder).read_bytes())
+    except ValueError:
+        said = None
+    about = said.get("data_set_description") if isinstance(said, dict) else None
+    if not isinstance(about, dict) or not isinstance(about.get("url"), str):
+        raise SourceError("it is none")
+    return {key: value for key, value in about.items() if isinstance(value, str) and value}
 
 
 def _checked(path: Path, md5: str) -> Path:

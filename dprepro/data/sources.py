@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -77,6 +78,17 @@ _DOWNLOAD = ".download-"
 """How the names of folders begin into which something is downloaded."""
 
 
+class RawFile(NamedTuple):
+    """A file whose rows stand one below the other in a table.
+
+    `line_of` returns the line in which a row of it begins; None of a file that has no lines.
+    """
+
+    origin: str
+    rows: int
+    line_of: Callable[[int], int | None]
+
+
 @dataclass(frozen=True)
 class RawTable:
     """A table as it comes from its source.
@@ -99,8 +111,8 @@ class RawTable:
         The paths of the downloaded files that it was read from.
     fresh
         Those of them that were downloaded for it.
-    line_of
-        Returns the line of the file in which a row begins; None where there are no lines.
+    files
+        The files whose rows these are, in their order; empty if a row comes from several.
     """
 
     table: pa.Table
@@ -110,10 +122,14 @@ class RawTable:
     differs: str = ""
     downloads: tuple[Path, ...] = ()
     fresh: tuple[Path, ...] = ()
-    line_of: Callable[[int], int | None] = lambda row: None
+    files: tuple[RawFile, ...] = ()
 
     def __repr__(self) -> str:
         return f"RawTable(origin={self.origin!r})"
+
+    def line_of(self, row: int) -> int | None:
+        """Return the line in which a row begins; None if there is not one file of lines."""
+        return self.files[0].line_of(row) if len(self.files) == 1 else None
 
     def refusal(self, problem: object) -> Exception:
         """Return the error to raise of a table that is not what the card says.
@@ -141,7 +157,8 @@ def read_source(source: Source, card: Card, data_dir: Path | None, online: bool)
         # The names of a pool or a join are those of its parts.
         parts = [part.model_copy(update={"rename": source.rename}) for part in source.files]
         combine = _pooled if source.pool else _joined
-        return _combined(combine, [read_source(part, card, data_dir, online) for part in parts])
+        raw = _combined(combine, [read_source(part, card, data_dir, online) for part in parts])
+        return raw if source.pool else replace(raw, files=())
     if source.synthetic is not None:
         return _generated(source.synthetic, card)
     if source.kind == "sklearn":
@@ -210,6 +227,7 @@ def _combined(combine: Callable[[list[RawTable]], pa.Table], parts: list[RawTabl
         "; ".join(f"{part.origin}: {part.differs}" for part in parts if part.differs),
         tuple(path for part in parts for path in part.downloads),
         tuple(path for part in parts for path in part.fresh),
+        tuple(file for part in parts for file in part.files),
     )
     try:
         return replace(whole, table=combine(parts))
@@ -288,14 +306,20 @@ def _parsed(
         settings = settings.model_copy(update={"kind": "parquet"})
     first, stop = source.rows or (0, None)
     raw = RawTable(
-        pa.table({}), origin, file.sha256, source.sha256 is not None, file.differs, downloads,
-        fresh, lambda row: line_of_row(file.data, settings, first + row),
-    )  # fmt: skip
+        pa.table({}), origin, file.sha256, source.sha256 is not None, file.differs, downloads, fresh
+    )
     try:
         table = read_table(file.data, settings, column_kinds(card, source), card.missing)
+    except OSError as error:  # of Arrow, about a damaged Parquet file
+        raise raw.refusal(f"cannot be read: {error.strerror or error}") from error
     except DpreproError as error:
         raise raw.refusal(error) from error
-    return replace(raw, table=table.slice(first, None if stop is None else stop - first))
+    table = table.slice(first, None if stop is None else stop - first)
+
+    def line_of(row: int) -> int | None:
+        return line_of_row(file.data, settings, first + row)
+
+    return replace(raw, table=table, files=(RawFile(origin, table.num_rows, line_of),))
 
 
 def _cached(path: Path, source: Source, card: Card) -> _File | None:

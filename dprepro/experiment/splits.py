@@ -165,23 +165,35 @@ def train_test_rows(
 ) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame, np.ndarray]:
     """Return X and y of the training rows, then of the test rows.
 
+    Raises ValueError as `row_numbers`, and if a column has numbers on one side of a published test
+    set and texts on the other.
+    """
+    train, test = row_numbers(dataset, key)
+    held_out = dataset
+    if key.evaluation == "test-set" and dataset.test is not None:
+        held_out = dataset.test
+        _check_kinds(dataset.X, held_out.X)
+    return dataset.X.iloc[train], dataset.y[train], held_out.X.iloc[test], held_out.y[test]
+
+
+def row_numbers(dataset: Dataset, key: SplitKey) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows that train, and those that test, by their numbers from 0, int64, ascending.
+
     All rows of a unit are on one side. Of those that train, each unit keeps as many as the task
-    allows. Those that test are all there are: a model meets new units with all their rows.
+    allows. Those that test are all there are: a model meets new units with all their rows. With
+    `evaluation: test-set` these are the rows of `dataset.test`.
 
     Raises ValueError if one part is empty, if splits cannot be stratified, if there is no test set
-    where one is asked for, if units have rows on both sides of it, or if a column has numbers on
-    one side and texts on the other.
+    where one is asked for, or if units have rows on both sides of it.
     """
-    X, y = dataset.X, dataset.y
-    units = Units.of(dataset.units, len(y))
+    y, units = dataset.y, Units.of(dataset.units, len(dataset.y))
     match key.evaluation:
         case "test-set":
             if dataset.test is None:
                 raise ValueError(f"the card of {key.dataset} names no test set")
             _check_apart(dataset, dataset.test)
-            _check_kinds(X, dataset.test.X)
-            kept = _bounded(dataset, key, np.arange(len(y)), key.split)
-            return X.iloc[kept], y[kept], dataset.test.X, dataset.test.y
+            every = np.arange(len(y))
+            return _bounded(dataset, key, every, key.split), np.arange(len(dataset.test.y))
         case "folds":
             folds = round(1 / key.test_share)
             partition, fold = divmod(key.split, folds)
@@ -191,8 +203,7 @@ def train_test_rows(
             train, test = stratified_rows(y, key.test_share, key.seed, key.dataset, key.split)
         case "random":
             train, test = split_rows(units.number, key.test_share, key.seed, key.dataset, key.split)
-    kept, held_out = _bounded(dataset, key, units.rows(train), key.split), units.rows(test)
-    return X.iloc[kept], y[kept], X.iloc[held_out], y[held_out]
+    return _bounded(dataset, key, units.rows(train), key.split), units.rows(test)
 
 
 def all_rows_of(dataset: Dataset, key: SplitKey) -> tuple[pd.DataFrame, np.ndarray]:
