@@ -48,6 +48,11 @@ def test_what_is_no_number_is_named_with_what_is_allowed() -> None:
     assert "'0,5' is not a number. A fraction has a point: 0.5." in said("fit a --epsilon 0,5")
 
 
+@pytest.mark.parametrize("given", ["-1", "nan", "small"])
+def test_a_tolerance_is_a_number_of_0_or_more(given: str) -> None:
+    assert "'--tolerance'" in said(f"check --fast --config a --tolerance {given}")
+
+
 @pytest.mark.parametrize("command", ["fit", "ledger", "plot shapes", "run"])
 def test_a_level_of_a_method_without_privacy_is_refused(command: str) -> None:
     output = " --output model.json" if command == "fit" else ""
