@@ -76,6 +76,15 @@ def release(
             "release are of other people: the book and the statement record it.",
         ),
     ] = False,
+    registry: Annotated[
+        bool,
+        typer.Option(
+            "--registry",
+            help="Refuse a card without `deployment`: who releases the model, for what and where. "
+            "With it, the folder also has a record for the registry of deployments, and a model "
+            "card.",
+        ),
+    ] = False,
     audits: Annotated[
         Path,
         typer.Option(
@@ -108,7 +117,7 @@ def release(
 
     asked = Request(
         card, epsilon, delta, method, config, output, clip, allow_floating_point, allow_no_export,
-        allow_large_delta, other_people, audits, data_dir,
+        allow_large_delta, other_people, audits, data_dir, registry,
     )  # fmt: skip
     plan = plan_release(asked, WordsOf(audits).of)
     for name, text in plan.lines().items():

@@ -15,6 +15,7 @@ from dprepro.data.card_parts import (
     KIND_OF_SUFFIX,
     MISSING_TEXTS,
     BudgetLimit,
+    Deployment,
     Distinct,
     Expect,
     FeatureDomain,
@@ -64,6 +65,9 @@ class Card(Strict):
 
     ``budget_limit`` limits what `dprepro release` may release of the dataset in all.
 
+    ``deployment`` says who releases models of the data, for what and where: statements have it,
+    and `dprepro release` writes a record for the registry of deployments from it.
+
     ``cite`` names entries of `dprepro.cli.cite`, for `dprepro cite`. Other cards need none.
 
     ``test`` says where the published test rows are; experiments with ``evaluation: test-set`` use
@@ -97,6 +101,7 @@ class Card(Strict):
     test: TestSet | None = None
     features: dict[str, FeatureDomain] | None = None
     budget_limit: BudgetLimit | None = None
+    deployment: Deployment | None = None
     unit: str | None = None
     rows_per_unit: RowsPerUnit | None = None
     domain_note: str = ""

@@ -412,6 +412,32 @@ class BudgetLimit(Strict):
     delta: Annotated[Number, Field(ge=0, lt=1)] = 0.0
 
 
+Sector = Literal["Technology", "Healthcare", "Education", "Government", "Energy", "Finance"]
+"""As the public registry of deployments of differential privacy has them."""
+
+Said = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class Deployment(Strict):
+    """Who releases models of the data, for what and where; nothing of it is read from rows.
+
+    ``curators`` are who publishes, ``authors`` who filled in this record (the curators, unless
+    named), ``region`` is what the data describe or whose laws apply. ``actors`` says who may see
+    the release and who is trusted with what, ``justification`` how epsilon, the unit and the rest
+    were chosen, ``sources`` where more is written.
+    """
+
+    curators: Annotated[list[Said], Field(min_length=1)]
+    intended_use: Said
+    region: Said
+    sector: Sector | None = None
+    description: str = ""
+    actors: str = ""
+    justification: str = ""
+    sources: str = ""
+    authors: list[Said] = Field(default_factory=list)
+
+
 class Distinct(Strict):
     """Of rows that agree, the first alone is kept. Columns under ``but_for`` need not agree.
 

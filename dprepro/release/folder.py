@@ -23,6 +23,7 @@ from dprepro.additive.export.sql import to_sql
 from dprepro.additive.file import MAX_BYTES, LoadedClassifier, LoadedRegressor, load_model
 from dprepro.additive.model import AdditiveModel
 from dprepro.privacy.ledger import Ledger
+from dprepro.release.registry import texts_for_others
 from dprepro.release.statement import Publisher, Statement, as_html, as_json, as_markdown, state
 from dprepro.runtime import files
 from dprepro.runtime.errors import DpreproError
@@ -174,6 +175,7 @@ def _texts(statement: Statement) -> dict[str, str]:
         STATEMENT: as_json(statement),
         "statement.md": as_markdown(statement),
         "statement.html": as_html(statement),
+        **texts_for_others(statement),
     }
 
 

@@ -70,6 +70,11 @@ from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.terminal import error_console
 from dprepro.runtime.threads import granted
 
+_NO_DEPLOYMENT = (
+    "{card} does not say who releases the model, and what for, which --registry needs: add to it\n"
+    'deployment: {{curators: ["..."], intended_use: "...", region: "..."}}\n'
+    "Further keys are sector, description, actors, justification, sources and authors"
+)
 COUNTS = "its noise was drawn, so its budget counts as spent"
 
 
@@ -92,6 +97,8 @@ class Request:
         of other people.
     audits
         The folder of results of audits.
+    needs_registry
+        Whether a card that does not say who releases the model, and what for, is refused.
     """
 
     card: str
@@ -107,6 +114,7 @@ class Request:
     other_people: bool = False
     audits: Path = Path("results")
     data_dir: Path | None = None
+    needs_registry: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -193,6 +201,8 @@ def plan_release(asked: Request, word_of: Callable[[str, str | None], AuthorsWor
     """
     card = load_card(asked.card)
     refuse_exact_facts(card)
+    if asked.needs_registry and card.deployment is None:
+        raise DpreproError(_NO_DEPLOYMENT.format(card=asked.card))
     place = asked.output or Path(f"{card.name}-release")
     refuse_existing(place)
     if not 0 < asked.epsilon < float("inf"):
@@ -372,6 +382,7 @@ def publisher_of(card: Card, method: Method, **said: Any) -> Publisher:
         method_version=method.version, reference=method.reference, dprepro=__version__,
         commit=git.get("commit"), is_modified=git.get("dirty"),
         accountant_version=metadata.version("dp-accounting"), compared=compared_facts(card),
+        deployment=card.deployment,
         limit=None if limit is None else Limit(epsilon=limit.epsilon, delta=limit.delta), **said,
     )  # fmt: skip
 

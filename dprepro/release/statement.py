@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dprepro.additive.describe import bands_in_words, intervals_in_words
 from dprepro.additive.file import LoadedClassifier, LoadedRegressor
+from dprepro.data.card_parts import Deployment
 from dprepro.data.domain import NumericFeature
 from dprepro.estimators.contract import ledger_of
 from dprepro.privacy.ledger import ROW, Ledger
@@ -154,7 +155,12 @@ class Publisher(_Part):
         What the card allows all releases to spend together; None if it does not say.
     audits
         Of the method, from the results that come with the code.
+    deployment
+        Who releases it, for what and where, from the card; None, and not in the file, if the card
+        does not say.
     """
+
+    model_config = ConfigDict(json_schema_extra=lambda s: s["required"].remove("deployment"))
 
     date: str
     dataset: str
@@ -176,6 +182,7 @@ class Publisher(_Part):
     together: Together
     limit: Limit | None
     audits: list[AuditRecord] = Field(default_factory=list)
+    deployment: Deployment | None = None
 
 
 class ModelFile(_Part):
@@ -562,17 +569,19 @@ def as_json(statement: Statement) -> str:
     values = statement.model_dump(mode="json")
     if not statement.privacy.is_authors_word:
         del values["privacy"]["is_authors_word"]
+    if statement.publisher.deployment is None:
+        del values["publisher"]["deployment"]
     return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
 
 
 def as_markdown(statement: Statement) -> str:
     """Return the statement as a page of Markdown. Names and notes of a card are escaped."""
-    return _environment(False).get_template("statement.md").render(_context(statement))
+    return environment(False).get_template("statement.md").render(_context(statement))
 
 
 def as_html(statement: Statement) -> str:
     """Return the statement as one HTML file, with no script and no address of anything outside."""
-    return _environment(True).get_template("statement.html").render(_context(statement))
+    return environment(True).get_template("statement.html").render(_context(statement))
 
 
 def shipped_schema() -> dict[str, Any]:
@@ -587,7 +596,8 @@ def schema_of_fields() -> dict[str, Any]:
     return draft | Statement.model_json_schema(mode="serialization")
 
 
-def _environment(is_html: bool) -> Environment:
+def environment(is_html: bool) -> Environment:
+    """Return what renders the templates of a release; in Markdown, texts of a card are escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # not all that states writes
 
     environment = Environment(

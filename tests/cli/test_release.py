@@ -482,3 +482,27 @@ def test_two_releases_draw_noise_of_their_own(tmp_path: Path, state: Path) -> No
     release(card, "-o", tmp_path / "two")
     one, two = (load_model(tmp_path / name / "model.json") for name in ("one", "two"))
     assert not np.array_equal(one.shape_functions_[0], two.shape_functions_[0])
+
+
+SAYS_WHO = (
+    'deployment: {curators: ["Clinic"], intended_use: "Planning of beds", region: "Exampleland"}\n'
+)
+
+
+def test_a_release_for_the_registry(tmp_path: Path, state: Path) -> None:
+    card = card_of(tmp_path, text=SAYS_WHO)
+    release(card, "--registry")
+    out = card.with_name("out")
+    assert {path.name for path in out.iterdir()} == FILES | {"registry.yaml", "README.md"}
+    dprepro("verify", out)
+    record = out / "registry.yaml"
+    record.write_text(record.read_text().replace("Clinic", "Someone"))
+    with pytest.raises(AssertionError, match=r"registry\.yaml: not the text"):
+        dprepro("verify", out)
+
+
+def test_a_card_that_does_not_say_who_is_refused_for_the_registry(
+    tmp_path: Path, state: Path
+) -> None:
+    message = refused(card_of(tmp_path), "--registry", match="does not say who releases the model")
+    assert "deployment: {curators: [" in message
