@@ -115,6 +115,18 @@ def test_no_script_holds_text_that_a_workflow_was_given() -> None:
     assert [(place, step["run"]) for place, step in steps() if "${{" in step.get("run", "")] == []
 
 
+def test_expressions_name_steps_inputs_and_jobs_that_there_are() -> None:
+    """What is not there is an empty text to a service, and no error."""
+    places = {"action.yml": (ACTION["runs"], ACTION), **{name: (job, {}) for name, job in jobs()}}
+    for place, (job, whole) in places.items():
+        text = yaml.safe_dump([job, whole.get("outputs")], width=10_000)
+        steps_of = {step["id"] for step in job["steps"] if "id" in step}
+        assert set(re.findall(r"\bsteps\.([\w-]+)", text)) <= steps_of, place
+        assert set(re.findall(r"\binputs\.([\w-]+)", text)) <= set(whole.get("inputs", {})), place
+        matrix = job.get("strategy", {}).get("matrix", {})
+        assert set(re.findall(r"\bmatrix\.([\w-]+)", text)) <= set(matrix), place
+
+
 def test_actions_of_others_are_pinned_to_a_major_version() -> None:
     used = {step["uses"] for _, step in steps() if "uses" in step} - {"./", "OWNER/dprepro@main"}
     assert used
