@@ -49,6 +49,10 @@ def test_a_public_name_is_there_and_says_what_it_is(name):
     assert name in dir(dprepro)
 
 
+def test_completion_offers_public_names_alone():
+    assert dir(dprepro) == sorted([*dprepro.__all__, "__version__"])
+
+
 def test_type_checkers_see_the_same_names_in_the_same_modules():
     tree = ast.parse((ROOT / "dprepro" / "__init__.py").read_text())
     (block,) = [node for node in tree.body if isinstance(node, ast.If)]

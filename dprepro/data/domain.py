@@ -327,6 +327,7 @@ def _what_to_state(lacking: Mapping[str, str]) -> str:
             ]
     lines += [
         "",
+        "The frame has the features alone: leave the target's column out, if it is one of these.",
         "observed=True reads them from the rows, which is not covered by epsilon: for experiments "
         "only",
     ]
@@ -465,7 +466,8 @@ def refuse_missing(feature: Feature, missing: np.ndarray) -> None:
         raise ValueError(
             f"feature {feature.name!r} has missing values (NaN) and its domain allows none: fill "
             "them in, or allow them. On a card, `missing: true` at the feature allows them and "
-            "`fill` names a value; in Python, missing=True allows them"
+            "`fill` names a value; in Python, missing=True of the feature allows them, or "
+            f"missing=[{feature.name!r}] of Domain.from_frame"
         )
 
 

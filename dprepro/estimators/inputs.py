@@ -358,7 +358,8 @@ def resolve_domain_of(model: Any, private: Private[Any], task: TaskKind) -> Doma
         warnings.warn(
             f"{type(model).__name__} got no domain and reads bounds, categories and target "
             "range from the training rows. Epsilon does not cover what it reads. "
-            "Pass domain=Domain(...).",
+            "State them: domain=Domain.from_frame(X, target=..., bounds=...), or "
+            "domain=dprepro.load_domain(NAME) of a card.",
             PrivacyWarning,
             stacklevel=4,
         )

@@ -277,12 +277,17 @@ def rank_methods(
         rankings.append(over)
     if not rankings:
         met = {name for block in blocks for name in block.cells}
-        raise DpreproError("\n".join([*problems, *_what_to_do(names, met)]))
+        raise DpreproError("\n".join([*problems, *_what_to_do(names, met, is_all)]))
     return MethodRankings(tuple(rankings), tuple(problems))
 
 
-def _what_to_do(names: Sequence[str], met: Collection[str]) -> Iterator[str]:
+def _what_to_do(names: Sequence[str], met: Collection[str], is_all: bool) -> Iterator[str]:
     yield "A ranking needs three methods or more with results on the same splits of a dataset."
+    if is_all:
+        yield (
+            "Where all methods are compared, those without privacy are compared with each other "
+            "alone; where you name them, with others at each level, too."
+        )
     pair = [name for name in names if name in met][:2]
     if len(pair) == 2:
         yield f"`dprepro compare {' '.join(pair)}` compares two."

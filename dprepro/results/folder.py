@@ -211,7 +211,8 @@ def journal_paths(folder: Path, configs: Sequence[str] = ()) -> list[Path]:
         raise DpreproError(
             f"no journals (*.jsonl, *.parquet) in {folder.absolute()}"
             f"{'' if folder.is_dir() else ', which is not a folder'}: `dprepro run CONFIG` writes "
-            "those of your config there, and --results DIR names another folder"
+            "those of your config there. --results (in Python results=) names another folder, or, "
+            "by the name shipped, the runs that come with dprepro"
         )
     for name in configs:
         if name not in paths:

@@ -9,6 +9,7 @@ from dprepro.experiment.metrics import is_error, is_scorer, recorded_name, score
 from dprepro.papers.cells import PublishedCell
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.runtime.errors import DpreproError, nearest
+from dprepro.runtime.text import MOST_NAMED, in_short
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,8 @@ def find_metric(name: str) -> Metric:
     scorers = sorted({*scorer_names("binary"), *scorer_names("regression")} - {*METRICS})
     raise DpreproError(
         f"unknown metric {name!r}{nearest(name, [*METRICS, *scorers]) or '.'} "
-        f"Allowed: {', '.join(METRICS)}, and scikit-learn's scorers: {', '.join(scorers)}"
+        f"Allowed: {', '.join(METRICS)}, and scikit-learn's scorers: "
+        f"{in_short(scorers, MOST_NAMED)}"
     )
 
 

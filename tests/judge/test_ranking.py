@@ -207,3 +207,12 @@ class TestLevels:
         assert "c: in no block with another method" in str(raised.value)
         assert "epsilon 1: fewer than three methods" in str(raised.value)
         assert "`dprepro compare a b` compares two" in str(raised.value)
+
+    def test_of_all_methods_those_without_privacy_stand_alone_and_it_is_said(self, tmp_path):
+        levels = {"a": 1.0, "b": math.inf, "c": math.inf}
+        lines = [r for n, e in levels.items() for r in records([0.9, 0.8], n, e)]
+        write(tmp_path, "c", lines)
+        found = read_results(tmp_path)
+        with pytest.raises(DpreproError, match="where you name them, with others at each level"):
+            rank_methods(found, ["a", "b", "c"], is_all=True)
+        assert rank_methods(found, ["a", "b", "c"]).main.epsilons == (1.0,)

@@ -290,7 +290,7 @@ def test_all_are_named_where_none_holds_either(tmp_path):
     empty.mkdir()
     with pytest.raises(DpreproError, match=f"no journals .* in {nowhere}, which is not a folder: "):
         holding_both(tasks_held(nowhere), "x", "y")
-    with pytest.raises(DpreproError, match=f"in {empty}: .* --results DIR names another folder$"):
+    with pytest.raises(DpreproError, match=f"in {empty}: .* by the name shipped, the runs"):
         holding_both(tasks_held(empty), "x", "y")
 
 
