@@ -14,6 +14,7 @@ from rich.console import Console
 from dprepro.data import PRIVATE_PREFIX
 from dprepro.experiment.config import load_config
 from dprepro.experiment.display import PlainDisplay, cells_table, notes, pending_table
+from dprepro.experiment.forecast import Forecast
 from dprepro.experiment.journal import read_journal
 from dprepro.experiment.plan import asked_metrics, plan
 from dprepro.experiment.record import Record
@@ -120,7 +121,7 @@ class TestRuns:
         assert "0 done before, 0 skipped, 4 to run" in lines[0]
         assert "4 of the tasks to run have finished before" in lines[1]
         assert reason in lines[1]
-        console.print(pending_table(config, outlook))
+        console.print(pending_table(config, outlook, Forecast(())))
         printed = " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
         assert printed.count("4 of the tasks to run") == 2
 
