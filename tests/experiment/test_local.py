@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from loky.backend import resource_tracker
+from loky.backend import get_context, resource_tracker
 from loky.process_executor import ProcessPoolExecutor, _ExecutorManagerThread
 
 from dprepro.experiment import local
@@ -118,8 +118,9 @@ def test_a_system_without_semaphores_is_told_what_to_do(
     def refused(*_: object) -> None:
         raise error
 
-    # The name of the package is multiprocessing's module; loky's own comes by its path.
-    monkeypatch.setattr(importlib.import_module("loky.backend.synchronize"), "_SemLock", refused)
+    # Where joblib was imported, the context of this name is that of the loky that it brings along.
+    kind = type(get_context("loky").Lock())
+    monkeypatch.setattr(importlib.import_module(kind.__module__), "_SemLock", refused)
     executor = LocalExecutor(jobs=1)
     with pytest.raises(DpreproError, match=r"gives no semaphores .*mount a tmpfs"):
         executor.submit(pow, 2, 3).result(60)
