@@ -501,7 +501,7 @@ def _verified(raw: RawTable, card: Card) -> str:
     """Return which checksums of the card were compared, by its keys; see `Dataset.verified`."""
     knows_values = card.expect.values_sha256 is not None
     if raw.differs:
-        return "values_sha256 alone: sha256 is another, so the file is written in another way"
+        return "values_sha256 alone (sha256 is another: the file is written in another way)"
     compared = [("sha256", raw.is_compared), ("values_sha256", knows_values)]
     return " and ".join(key for key, was_compared in compared if was_compared)
 

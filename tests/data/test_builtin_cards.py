@@ -18,7 +18,7 @@ from dprepro.data.cleaning import clean, column_kinds
 from dprepro.data.dataset import Dataset, load, values_digest
 from dprepro.data.describe import describe
 from dprepro.data.formats import read_table
-from dprepro.data.sources import _File, _parsed
+from dprepro.data.sources import _File, _parsed, read_source
 from dprepro.runtime.errors import DpreproError
 
 SIZES = {
@@ -354,3 +354,24 @@ def test_wine_as_openml_names_it_has_the_same_values(data_dir: Path) -> None:
     rows = [line.replace(";", ",") for text in texts for line in text[1:]]
     X, y = read(card, openml, "\n".join([*head, *rows]).encode())
     assert values_digest(X, y) == card.expect.values_sha256
+
+
+@pytest.mark.parametrize("name", ["telco", "wine-white", "phishing", "abalone"])
+def test_real_tables_are_known_by_their_values_when_written_anew(
+    data_dir: Path, tmp_path: Path, name: str
+) -> None:
+    card = load_card(name)
+    source = card.sources[0]
+    table = read_source(source, card, data_dir, online=False).table
+    frame = table.to_pandas()  # with pandas' own types, as those who publish Parquet have them
+    for column in frame.columns[[dtype.kind == "O" for dtype in frame.dtypes]]:
+        frame[column] = frame[column].astype("category")
+    path = tmp_path / str(source.file)
+    path.parent.mkdir()
+    frame.to_parquet(path, index=False)
+    dataset = load(name, tmp_path, online=False)
+    assert dataset.verified.startswith("values_sha256 alone")
+    assert values_digest(dataset.X, dataset.y) == card.expect.values_sha256
+    frame.iloc[::-1].to_parquet(path, index=False)
+    with pytest.raises(DpreproError, match=r"wrong checksum.*these are not the values"):
+        load(name, tmp_path, online=False)

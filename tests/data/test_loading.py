@@ -403,7 +403,7 @@ def test_a_file_that_is_written_in_another_way_is_taken_for_its_values(
     if kind == "file":
         path.with_name("toy.csv").write_bytes(body)
     dataset = load(path)
-    assert dataset.verified.startswith("values_sha256 alone: sha256 is another")
+    assert dataset.verified.startswith("values_sha256 alone (sha256 is another")
     assert dataset.sha256 == sha(body)
     assert values_digest(dataset.X, dataset.y) == values
     load(path)
