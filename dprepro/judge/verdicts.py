@@ -223,10 +223,11 @@ def judge_cells(
 def cell_level(document: Document) -> float:
     """Return the level of the test of one cell: 5 %/m (Bonferroni).
 
-    m is the number of printed cells that can be run. If nothing differs, 95 % of documents have no
-    cell that is called different, whatever the correlation of their cells.
+    m is the number of printed cells that can be run, by a user's own methods too. If nothing
+    differs, 95 % of documents have no cell that is called different, whatever the correlation of
+    their cells.
     """
-    cells = sum(document.why_impossible(cell) is None for cell in document.cells())
+    cells = sum(document.why_impossible(cell, is_run=True) is None for cell in document.cells())
     return shared_level(cells)
 
 
@@ -246,9 +247,9 @@ def _judge(
     needed = min_splits or document.protocol_of(cell.table, cell.dataset).needed
     splits = printed_sample(cell, document).splits
     blank = CellVerdict(cell, Verdict.NOT_RUN, published_splits=splits)
-    if (reason := document.why_impossible(cell)) is not None:
-        return replace(blank, verdict=Verdict.IMPOSSIBLE, note=reason)
     result = answer(cell, document, results)
+    if (reason := document.why_impossible(cell, is_run=result is not None)) is not None:
+        return replace(blank, verdict=Verdict.IMPOSSIBLE, note=reason)
     if isinstance(result, Clash):
         return replace(blank, verdict=Verdict.INCOMPLETE, note=str(result))
     if result is None:
@@ -329,7 +330,8 @@ def _compare(
 def printed_sample(cell: PublishedCell, document: Document) -> Sample:
     """Return a printed mean with what is known of its spread.
 
-    A figure without a standard deviation is taken for a single run. So is a mean over repeats that
+    A printed standard error stays as it is, whatever the splits of the protocol. A figure without a
+    standard deviation is taken for a single run. So is a mean over repeats that
     share one draw of noise, or one split: their spread does not hold that of what they share, so it
     is the least that the spread can be.
     """
@@ -339,7 +341,7 @@ def printed_sample(cell: PublishedCell, document: Document) -> Sample:
     return Sample(
         cell.mean,
         None if is_single else spread,
-        1 if is_single else protocol.splits,
+        1 if is_single else cell.repeats if cell.repeats > 1 else protocol.splits,
         cell.half_unit,
         protocol.overlap,
         sd_half_unit=cell.sd_half_unit,

@@ -105,9 +105,13 @@ class TableLayout(Strict):
 
 
 class Impossible(Selector):
-    """Cells that cannot be reproduced here, and why."""
+    """Cells that cannot be reproduced here, and why.
+
+    With `until_run` the method or the rows are what is missing: results that answer are judged.
+    """
 
     reason: str = Field(min_length=1)
+    until_run: bool = False
 
 
 class OneDraw(Selector):
@@ -260,9 +264,13 @@ class Document(Strict):
         layout = self.tables[table]
         return layout.protocols.get(dataset) or layout.protocol or self.protocol
 
-    def why_impossible(self, cell: PublishedCell) -> str | None:
-        """Return the reason why `cell` cannot be reproduced, or None if it can be tried."""
-        return next((entry.reason for entry in self.impossible if entry.matches(cell)), None)
+    def why_impossible(self, cell: PublishedCell, is_run: bool = False) -> str | None:
+        """Return the reason why `cell` cannot be reproduced, or None if it can be tried.
+
+        Where it was run all the same, what dprepro itself lacks is no reason.
+        """
+        entries = (entry for entry in self.impossible if not (is_run and entry.until_run))
+        return next((entry.reason for entry in entries if entry.matches(cell)), None)
 
     def spread_of(self, cell: PublishedCell) -> float | None:
         """Return the printed standard deviation of a cell, also where it stands at a multiple."""

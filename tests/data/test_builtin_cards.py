@@ -29,6 +29,7 @@ SIZES = {
     "cod-rna": (59535, 8, 19845),
     "mushroom": (8124, 22, 3916),
     "breast-cancer": (569, 30, 212),
+    "breast-w": (683, 9, 239),
     "credit": (284807, 30, 492),
     "credit-default": (30000, 23, 6636),
     "diabetes": (101766, 25, 11357),
@@ -39,6 +40,7 @@ SIZES = {
     "telco": (7043, 19, 1869),
     "support2": (9105, 19, 2360),
     "telco-without-total": (7043, 18, 1869),
+    "vote-complete": (232, 16, 108),
 }
 REGRESSION_SIZES = {
     "abalone": (4177, 8),
@@ -136,6 +138,7 @@ def test_bounds_were_not_read_off_the_file(datasets: dict[str, Dataset], name: s
     documented |= {"SEX", "EDUCATION", "scoma"}  # codes, and a score of 0 to 100
     documented |= {"aspect", "hr", "temp", "atemp", "hum"}  # degrees, hours, shares of a maximum
     documented |= set(load_card("phishing").features or {})  # coded -1, 0, 1 by rule
+    documented |= set(load_card("breast-w").features or {})  # graded from 1 to 10
     X, domain = datasets[name].X, datasets[name].domain
     assert domain is not None
     for feature in domain.features:

@@ -23,12 +23,13 @@ NUMBERED = {
     "lazybb-2022": {"Table": 11, "Figure": 3},
     "lazybb-2022-authors": {"Table": 0, "Figure": 0},
     "maddock-2022": {"Table": 0, "Figure": 6},
+    "privatree-2023": {"Table": 0, "Figure": 0},  # numbered in Roman
     "replication-report-2025": {"Table": 3, "Figure": 1},
     "replication-slides-2025": {"Table": 0, "Figure": 0},
     "sbdt-2024": {"Table": 0, "Figure": 0},
 }
 # Documents of which only results of the authors' code are at hand.
-WITHOUT_TEXT = {"lazybb-2022-authors", "sbdt-2024"}
+WITHOUT_TEXT = {"lazybb-2022-authors", "privatree-2023", "sbdt-2024"}
 # The report speaks of Figure 5 of the DP-EBM paper, too.
 OTHERS = {"replication-report-2025": {("Figure", 5)}}
 

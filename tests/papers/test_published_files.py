@@ -1,0 +1,87 @@
+"""Papers that were added as data alone: every cell against the file that it was taken from."""
+
+import csv
+import os
+from pathlib import Path
+
+import pytest
+
+from dprepro.judge.verdicts import Verdict, judge_cells, printed_sample
+from dprepro.papers.cells import FOLDER
+from dprepro.papers.document import load_documents
+from dprepro.results.folder import assemble, read_results
+from dprepro.results.margins import margins
+
+FILES = Path(os.environ.get("DPREPRO_DATA", "")).parent / "published"
+ROOT = Path(__file__).resolve().parents[2]
+PRIVATREE = load_documents()["privatree-2023"]
+
+
+def rows(path):
+    with path.open(newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+@pytest.mark.skipif(not FILES.is_dir(), reason="no ../published beside $DPREPRO_DATA")
+def test_every_accuracy_of_privatree_is_a_cell_digit_by_digit():
+    """Data under their printed names; two methods have names that say what they are."""
+    ours = {
+        "privatree*": "privatree-exact-quantiles",
+        "diffprivlib-logistic-regression": "diffprivlib-logistic",
+    }
+    printed = {}
+    for row in rows(FILES / "privatree_2023.csv"):
+        if row["metric"] == "accuracy" and row["mean"]:
+            name = row["dataset"] + " (mixed)" * (row["group"] == "numerical+categorical")
+            method = ours.get(row["method"], row["method"])
+            error = (row["standard_error"], row["folds"] if row["standard_error"] else "")
+            place = (row["table"], name, method, row["epsilon"])
+            printed[place] = (row["mean"], "", *error)
+    cells = {}
+    for row in rows(FOLDER / "privatree-2023" / "cells.csv"):
+        layout = PRIVATREE.tables[row["table"]]
+        place = (row["table"], layout.datasets[row["dataset"]], row["method"], row["epsilon"])
+        cells[place] = (row["mean"], row["std"], row["standard_error"], row["repeats"])
+    assert len(cells) == 362
+    assert cells == printed
+    sets = {layout: len(PRIVATREE.tables[layout].datasets) for layout in PRIVATREE.tables}
+    assert sets == {"VI": 29, "VII": 29, "VIII": 13}
+
+
+def test_a_standard_error_over_folds_is_judged_as_one():
+    """The variance of the printed mean is the square of the printed error, and not a fifth of it."""
+    (cell,) = (
+        c for c in PRIVATREE.cells() if (c.table, c.dataset, c.method) == ("VI", "breast-w", "bdpt")
+    )
+    (tree,) = (
+        c
+        for c in PRIVATREE.cells()
+        if (c.table, c.dataset, c.method) == ("VI", "breast-w", "decision-tree")
+    )
+    assert (cell.repeats, tree.in_print) == (5, "0.950 ± 0.007 SE")
+    sample = printed_sample(tree, PRIVATREE)
+    assert sample.sd == pytest.approx(0.007 * 5**0.5)
+    assert sample.sd**2 * sample.weight == pytest.approx(0.007**2)
+    other = PRIVATREE.protocol.model_copy(update={"splits": 200})
+    more = PRIVATREE.model_copy(update={"protocol": other})
+    assert printed_sample(tree, more).weight == pytest.approx(1 / 5)
+
+
+def test_what_dprepro_lacks_is_printed_only_until_it_is_run():
+    nothing = judge_cells(PRIVATREE, assemble([]), margins())
+    found = {v.verdict for v in nothing if v.published.method == "privatree"}
+    assert found == {Verdict.IMPOSSIBLE}
+    assert {v.note for v in nothing if v.published.method == "privatree"} == {
+        "printed only: dprepro has no such method"
+    }
+    runnable = [v.published for v in nothing if v.verdict is Verdict.NOT_RUN]
+    assert {c.dataset for c in runnable} == {"breast-w", "vote-complete"}
+    assert {c.method for c in runnable} == {"decision-tree", "diffprivlib-tree"}
+    assert len(runnable) == 8
+    # As if dprepro lacked what it has: results that answer are judged, unless nobody can run them.
+    results = read_results(ROOT / "results", ["privatree-breast-w", "privatree-vote"])
+    (entry, *_) = PRIVATREE.impossible
+    for until_run, expected in ((True, Verdict.INCONCLUSIVE), (False, Verdict.IMPOSSIBLE)):
+        lacking = entry.model_copy(update={"methods": None, "until_run": until_run})
+        paper = PRIVATREE.model_copy(update={"impossible": [lacking]})
+        assert {v.verdict for v in judge_cells(paper, results, margins(), runnable)} == {expected}
