@@ -134,8 +134,9 @@ def _lines(index: Index, folder: Path, width: int, most: int) -> Iterator[str]:
             break_on_hyphens=False,
         )
         return
-    for part in index.parts:
-        yield ""
+    for place, part in enumerate(index.parts):
+        if most or not place:  # no room between them where there is none for single configs
+            yield ""
         yield from _part_lines(part, width, most)
     yield ""
     yield "Datasets: dprepro table NAME"

@@ -171,7 +171,7 @@ def test_no_width_cuts_a_published_number(width: int) -> None:
 def test_every_document_is_shown_alone(paper: str, more: list[str]) -> None:
     rows = json.loads(output("table", "--paper", paper, "--format", "json", *more))
     assert {row["paper"] for row in rows} == {paper}
-    assert sum(row["mean"] is not None for row in rows) >= 20
+    assert sum(row["mean"] is not None for row in rows) >= 10
 
 
 def test_no_command_speaks_of_records_that_no_longer_count() -> None:
