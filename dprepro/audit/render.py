@@ -172,7 +172,10 @@ def draw(results: Sequence[AuditResult]) -> Figure:
     for axis in axes[len(results) :]:
         axis.set_axis_off()
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8,
+        handlelength=1.5, columnspacing=1.2,
+    )  # fmt: skip
     return figure
 
 

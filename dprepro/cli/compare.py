@@ -14,18 +14,25 @@ from dprepro.cli.options import (
     DEFAULT_FOLDER,
     Configs,
     Datasets,
+    Dpi,
+    FigureFormat,
+    Font,
     ResultsFolder,
+    Size,
     read,
     repeated_levels,
+    sheet_of,
     warn,
 )
 from dprepro.cli.streams import say
+from dprepro.report.draw.sheet import DPI
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import builtin
 
 if TYPE_CHECKING:
     from dprepro.judge.comparing import MethodComparison
     from dprepro.judge.ranking import MethodRankings
+    from dprepro.report.draw.sheet import Sheet
     from dprepro.results.folder import Results
 
 
@@ -39,7 +46,7 @@ class CompareFormat(str, Enum):
     LATEX = "latex"
 
 
-_PICTURES = (".pdf", ".png", ".svg")
+_PICTURES = sorted(f".{format.value}" for format in FigureFormat)
 
 
 def compare(
@@ -77,6 +84,9 @@ def compare(
             ".pdf, .png or .svg file, and wins to NAME-wins beside it.",
         ),
     ] = None,
+    size: Size = None,
+    font: Font = None,
+    dpi: Dpi = DPI,
 ) -> None:
     """Compare methods on the same splits: difference, interval, p-value and wins.
 
@@ -91,7 +101,7 @@ def compare(
 
     Example: dprepro compare dp-ebm-plus dp-ebm-gdp --epsilon 1
 
-    Example: dprepro compare dp-ebm-plus dp-ebm-gdp dp-ebm-sound --output ranks.pdf
+    Example: dprepro compare dp-ebm-plus dp-ebm-gdp dp-ebm-sound --output ranks.pdf --size 3.3x2.4
     """
     from dprepro.judge.ranking import MethodRankings
     from dprepro.runtime.terminal import console
@@ -116,7 +126,7 @@ def compare(
     else:
         console().print(written)
     if output is not None and isinstance(found, MethodRankings):
-        _draw(found, output, is_private)
+        _draw(found, output, sheet_of(size, font, dpi), is_private)
     warn(is_private, "exact scores")
 
 
@@ -196,7 +206,7 @@ def _refuse(
         raise DpreproError("--output draws ranks, and two methods have none: name three or more")
 
 
-def _draw(ranked: MethodRankings, output: Path, is_private: bool) -> None:
+def _draw(ranked: MethodRankings, output: Path, sheet: Sheet, is_private: bool) -> None:
     from functools import partial
 
     from dprepro.report.draw.files import save_figures
@@ -204,11 +214,12 @@ def _draw(ranked: MethodRankings, output: Path, is_private: bool) -> None:
     from dprepro.runtime.files import owner_only
 
     figures = {
-        output.stem: partial(draw_ranks, ranked.main),
-        f"{output.stem}-wins": partial(draw_wins, ranked.main),
+        output.stem: partial(draw_ranks, ranked.main, sheet),
+        f"{output.stem}-wins": partial(draw_wins, ranked.main, sheet),
     }
     with owner_only(is_private):
-        paths = save_figures(figures, output.parent, [output.suffix[1:].lower()], is_fitted=True)
+        ending = output.suffix[1:].lower()
+        paths = save_figures(figures, output.parent, [ending], sheet, is_fitted=True)
     for path in paths:
         say(path, err=True)
 

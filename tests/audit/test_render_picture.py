@@ -23,6 +23,16 @@ def test_each_result_has_a_panel_with_both_worlds_and_the_threshold(results):
         assert line.get_xdata()[0] == pytest.approx(result.evidence.threshold)
 
 
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_nothing_is_cut_off(results, number):
+    figure = draw((2 * results)[:number])
+    figure.draw_without_rendering()
+    box = figure.get_tightbbox()
+    assert min(box.x0, box.y0) >= 0
+    assert box.x1 <= figure.get_figwidth()
+    assert box.y1 <= figure.get_figheight()
+
+
 def test_histograms_hold_all_held_out_runs(results):
     axis = draw(results[:1]).axes[0]
     area = sum(patch.get_width() * patch.get_height() for patch in axis.patches[:-1])

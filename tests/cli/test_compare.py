@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
+from matplotlib.image import imread
 from scipy import stats
 from typer.testing import CliRunner
 
@@ -117,6 +118,14 @@ def test_ranks_are_drawn_to_a_file_with_the_same_bytes(three, tmp_path, ending):
     for name in (f"ranks.{ending}", f"ranks-wins.{ending}"):
         files = [path.with_name(name).read_bytes() for path in paths]
         assert files[0] == files[1] != b""
+
+
+def test_ranks_have_the_size_that_is_asked_for(three, tmp_path):
+    asked = ["--size", "3.3x2.4", "--font", "6", "--dpi", "100"]
+    path = tmp_path / "ranks.png"
+    printed("mine", "ebm", "third", "--results", three, "--output", path, *asked)
+    for name in ("ranks.png", "ranks-wins.png"):
+        assert imread(tmp_path / name).shape[:2] == (240, 330)
 
 
 @pytest.mark.parametrize("format", ["latex", "markdown"])

@@ -223,7 +223,9 @@ RULES = {
 
 ELSEWHERE = {
     "dprepro compare dp-ebm-plus dp-ebm-gdp --epsilon 1": "README.md",
-    "dprepro compare dp-ebm-plus dp-ebm-gdp dp-ebm-sound --output ranks.pdf": "docs/verdicts.md",
+    "dprepro compare dp-ebm-plus dp-ebm-gdp dp-ebm-sound --output ranks.pdf --size 3.3x2.4": (
+        "docs/verdicts.md"
+    ),
     "dprepro configs adult": "README.md",
     "dprepro ledger adult --method dp-ebm-gdp --epsilon 1": "PRIVACY.md",
     "dprepro methods dp-ebm-gdp": "docs/own-data.md",

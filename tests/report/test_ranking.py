@@ -16,8 +16,10 @@ from rich.console import Console
 from dprepro.data import PRIVATE_PREFIX
 from dprepro.judge.ranking import rank_methods
 from dprepro.report.draw.ranks import draw_ranks, draw_wins
+from dprepro.report.draw.sheet import Sheet
 from dprepro.report.ranking import write_rankings
 from dprepro.results.folder import read_results
+from dprepro.runtime.errors import DpreproError
 from tests.report.journals import records, write
 
 NAMES = ["dp-ebm-plus", "dp-ebm-gdp", "a-method-with-a-very-long-name-of-its-own"]
@@ -142,9 +144,13 @@ MANY = [f"method-number-{number}" for number in range(14)]
 
 @pytest.mark.parametrize("draw", [draw_ranks, draw_wins])
 @pytest.mark.parametrize(("datasets", "names"), [(9, NAMES), (3, NAMES), (1, NAMES), (1, MANY)])
-def test_pictures_are_a_column_wide_and_no_label_hides_another(tmp_path, draw, datasets, names):
-    figure = draw(ranked(tmp_path, datasets, names=names).main)
-    assert figure.get_figwidth() == pytest.approx(3.3)
+@pytest.mark.parametrize("sheet", [Sheet(), Sheet(7.0, 5.0, 10.0)], ids=["column", "page"])
+def test_pictures_have_their_size_and_no_label_hides_another(
+    tmp_path, draw, datasets, names, sheet
+):
+    figure = draw(ranked(tmp_path, datasets, names=names).main, sheet)
+    assert figure.get_figwidth() == pytest.approx(sheet.width or 3.3)
+    assert sheet.height in (None, figure.get_figheight())
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     boxes = [
@@ -162,6 +168,18 @@ def test_pictures_are_a_column_wide_and_no_label_hides_another(tmp_path, draw, d
         if one.shrunk(0.98, 0.7).overlaps(other.shrunk(0.98, 0.7))
     ]  # fmt: skip
     assert not overlaps
+
+
+@pytest.mark.parametrize("draw", [draw_ranks, draw_wins])
+def test_letters_of_ranks_grow_and_what_has_no_room_says_so(tmp_path, draw):
+    ranking = ranked(tmp_path, 3).main
+    sizes = [
+        max(words.get_fontsize() for words in draw(ranking, Sheet(font=points)).axes[0].texts)
+        for points in (7.0, 9.0)
+    ]
+    assert sizes[1] > sizes[0]
+    with pytest.raises(DpreproError, match=r"3.3 x 1 inches have no room .* 3.3x\S+ would do"):
+        draw(ranking, Sheet(3.3, 1.0, 12.0))
 
 
 def test_a_diagram_has_a_bar_for_each_group_of_several(tmp_path):

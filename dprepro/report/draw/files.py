@@ -9,6 +9,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
@@ -42,6 +43,9 @@ _MORE: Mapping[str, Any] = {
     "pdf": {"metadata": {"CreationDate": None}},
 }
 _EDGE = 0.1  # inches
+# Labels and titles may be longer than their axes by so many inches at each end, and become smaller
+# by this factor at most.
+_BEYOND, _SMALLEST = 0.15, 0.6
 
 _NAMESPACE = re.compile(r"\{[^}]*\}")
 _REFERENCE = re.compile(r"#([^)]*)")
@@ -92,11 +96,22 @@ class Workers:
         """
         if self._number == 0 or len(jobs) < _FEWEST:
             return [job() for job in _shown(jobs)]
+        given: dict[int, Future[T]] = {}
+        last, found = len(jobs), []
         with _blaming_memory():
-            given = [(self._started().submit(job), job) for job in reversed(jobs)]
-            return [
-                job() if future.cancel() else future.result() for future, job in _shown(given[::-1])
-            ]
+            for number in _shown(range(len(jobs))):
+                # No job that is given away is taken back: loky would print a traceback of it when
+                # it is stopped.
+                while number < last - 1 and sum(not f.done() for f in given.values()) < self._ahead:
+                    last -= 1
+                    given[last] = self._started().submit(jobs[last])
+                found.append(given[number].result() if number in given else jobs[number]())
+        return found
+
+    @property
+    def _ahead(self) -> int:
+        """How many jobs the other processes have at a time: one that they do, and one more."""
+        return 2 * self._number
 
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
@@ -173,6 +188,8 @@ def contents(
     if not is_fitted:
         _fit(figure, sheet)
     lay_out(figure)
+    if sheet.width and not is_fitted:
+        _keep_inside(figure)
     is_cut = not (is_fitted or sheet.width)
     box = figure.get_tightbbox().padded(_EDGE) if is_cut else None
     files = []
@@ -188,22 +205,76 @@ def contents(
 
 def _fit(figure: Figure, sheet: Sheet) -> None:
     """Give a figure the size of the sheet, and its letters the size that labels have there."""
+    figure.set_dpi(sheet.dpi)  # small letters are as wide as their dots allow
     if sheet.width and sheet.height:
         figure.set_size_inches(sheet.width, sheet.height)
-    if sheet.font is None:
-        return
+    if sheet.font is not None:
+        _set_letters(figure, sheet.font)
+    if sheet.width:
+        _narrow_legends(figure)
+
+
+def _set_letters(figure: Figure, points: float) -> None:
     texts = [text for text in figure.findobj(Text) if isinstance(text, Text)]
     sizes = [float(text.get_fontsize()) for text in texts]
     axes = figure.axes
     labels = [axis.label for one in axes for axis in (one.xaxis, one.yaxis)]
     own = [float(label.get_fontsize()) for label in labels if label.get_text()]
-    factor = sheet.font / max(own or sizes, default=sheet.font)
+    factor = points / max(own or sizes, default=points)
     for one in axes:  # of ticks that are made later
         for axis in (one.xaxis, one.yaxis):
             (tick, *_) = axis.get_major_ticks(1)
             axis.set_tick_params(labelsize=factor * float(tick.label1.get_fontsize()))
     for text, size in zip(texts, sizes, strict=True):
         text.set_fontsize(factor * size)
+
+
+def _keep_inside(figure: Figure) -> None:
+    """Make labels and titles that are longer than their axes allow smaller: layout leaves them.
+
+    Raises DpreproError if one would leave the figure even so.
+    """
+    page = figure.bbox
+    found = [(text, page) for part in (figure, *figure.subfigs) for text in part.texts]
+    for axes in figure.axes:
+        labels = (axes.title, axes.xaxis.label, axes.yaxis.label)
+        found += [(text, axes.bbox.padded(_BEYOND * figure.dpi)) for text in labels]
+    for text, room in found:
+        if not text.get_text():
+            continue
+        box = text.get_window_extent()
+        is_upright = text.get_rotation() == 90
+        (low, high), (least, most), (start, end) = (
+            (one.intervaly if is_upright else one.intervalx) for one in (box, page, room)
+        )
+        middle, half = (low + high) / 2, (high - low) / 2
+        there = min(middle - least, most - middle, (end - start) / 2)
+        if half > there:
+            size = float(text.get_fontsize())
+            text.set_fontsize(0.97 * size * max(there / half, _SMALLEST))
+        box = text.get_window_extent()
+        if not (page.padded(1).contains(*box.p0) and page.padded(1).contains(*box.p1)):
+            raise DpreproError(_no_room(figure))
+
+
+def _narrow_legends(figure: Figure) -> None:
+    """Put the entries of a legend that is wider than the figure below each other."""
+    for legend in list(figure.legends):
+        if legend.get_window_extent().width > figure.bbox.width:
+            texts = legend.get_texts()
+            figure.legend(
+                handles=legend.legend_handles, labels=[text.get_text() for text in texts],
+                loc="outside lower center", frameon=False, fontsize=texts[0].get_fontsize(),
+            )  # fmt: skip
+            legend.remove()
+
+
+def _no_room(figure: Figure) -> str:
+    wide, high = figure.get_size_inches()
+    return (
+        f"{wide:g} x {high:g} inches have no room for these panels and what is written around "
+        "them: choose a larger --size, a smaller --font, or draw less"
+    )
 
 
 def lay_out(figure: Figure) -> None:
@@ -221,11 +292,7 @@ def lay_out(figure: Figure) -> None:
         try:
             engine.execute(figure)
         except UserWarning:
-            wide, high = figure.get_size_inches()
-            raise DpreproError(
-                f"{wide:g} x {high:g} inches have no room for these panels and what is written "
-                "around them: choose a larger --size, a smaller --font, or draw less"
-            ) from None
+            raise DpreproError(_no_room(figure)) from None
     figure.set_layout_engine(None)
 
 

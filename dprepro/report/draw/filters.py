@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 
-from dprepro.release.plot_data import BoostingRuns, Explained, Explanations
+from dprepro.release.plot_data import BoostingRuns, Explanations
 from dprepro.report.draw.style import BLUE, ORANGE, open_frame
 from dprepro.runtime.text import plain, shortened
 
@@ -30,48 +30,36 @@ def draw_filters(found: Explanations) -> Figure:
 def _draw_images(found: Explanations, side: int) -> Figure:
     widths = [model.vectors.shape[1] for model in found.models]
     rows, columns = len(found.inputs), 1 + sum(widths)
-    # A narrow empty column before each model keeps them apart.
-    ratios = [1.0]
-    for width in widths:
-        ratios += [0.2] + [1.0] * width
-    figure = Figure(figsize=(1.15 * columns + 0.3 * len(widths), 1.3 * rows + 0.4))
-    grid = figure.subplots(
-        rows, len(ratios), squeeze=False,
-        gridspec_kw={"width_ratios": ratios, "wspace": 0.08, "hspace": 0.28},
-    )  # fmt: skip
-    for axes in grid.flat:
-        axes.axis("off")
-    for row in range(rows):
-        image = found.inputs[row].reshape(side, side)
-        grid[row, 0].imshow(image, cmap="gray_r", interpolation="nearest")
-        grid[row, 0].set_title(plain(f"label {found.labels[row]}"), fontsize=8, pad=2)
-        place = 1
-        for model, width in zip(found.models, widths, strict=True):
-            cells = grid[row, place + 1 : place + 1 + width]
-            for axes, vector, caption in zip(
-                cells, model.vectors[row], model.captions[row], strict=True
-            ):
-                image = _normalised(vector.reshape(side, side))
-                axes.imshow(image, cmap="RdBu", vmin=-1, vmax=1, interpolation="nearest")
-                axes.set_title(plain(caption), fontsize=8, pad=2)
-            place += 1 + width
-    _head(figure, grid, found.models, widths)
+    size = (1.15 * columns + 0.3 * len(widths), 1.3 * rows + 0.4)
+    figure = Figure(figsize=size, layout="constrained")
+    parts = figure.subfigures(1, 1 + len(widths), width_ratios=[1, *widths], squeeze=False)
+    first, *others = parts[0]
+    labels = [[f"label {label}"] for label in found.labels]
+    _draw_row_of(first, found.inputs[:, None], labels, side)
+    first.suptitle(" ", fontsize=9)  # as high as the models' titles
+    for part, model in zip(others, found.models, strict=True):
+        _draw_row_of(part, model.vectors, model.captions, side, is_signed=True)
+        part.suptitle(plain(model.title), fontsize=9)
     return figure
 
 
-def _head(
-    figure: Figure, grid: np.ndarray, models: Sequence[Explained], widths: Sequence[int]
+def _draw_row_of(
+    part: SubFigure,
+    vectors: np.ndarray,
+    captions: Sequence[Sequence[str]],
+    side: int,
+    is_signed: bool = False,
 ) -> None:
-    """Write each model's title over its panels of the first row."""
-    figure.canvas.draw()
-    place = 1
-    for model, width in zip(models, widths, strict=True):
-        first, last = (grid[0, k].get_position() for k in (place + 1, place + width))
-        figure.text(
-            (first.x0 + last.x1) / 2, first.y1 + 0.3 / figure.get_size_inches()[1],
-            plain(model.title), ha="center", va="bottom", fontsize=9, wrap=False,
-        )  # fmt: skip
-        place += 1 + width
+    """Draw images, vectors (rows, columns, pixels), each with its caption above it."""
+    grid = part.subplots(*vectors.shape[:2], squeeze=False)
+    look = {"cmap": "RdBu", "vmin": -1, "vmax": 1} if is_signed else {"cmap": "gray_r"}
+    for axes_row, images, titles in zip(grid, vectors, captions, strict=True):
+        for axes, vector, caption in zip(axes_row, images, titles, strict=True):
+            image = vector.reshape(side, side)
+            shown = _normalised(image) if is_signed else image
+            axes.imshow(shown, interpolation="nearest", **look)
+            axes.set_title(plain(caption), fontsize=8, pad=2)
+            axes.axis("off")
 
 
 def _draw_bars(found: Explanations) -> Figure:
@@ -135,4 +123,4 @@ def _draw_margins(axes: Axes, runs: BoostingRuns) -> None:
     axes.hist(margins, bins=borders, weights=weights, color=BLUE)
     axes.axvline(0.0, color="0.4", linewidth=0.8, linestyle=(0, (2, 2)))
     axes.set(xlabel="margin: mean vote times label", ylabel="share of training rows")
-    axes.set_xticks([-1, -0.5, 0, 0.5, 1])
+    axes.set_xticks([-1, 0, 1])

@@ -80,10 +80,10 @@ def test_curves_need_no_layout_and_are_drawn_once_a_format(done, tmp_path):
 def test_margins_are_cut_to_what_is_drawn_unless_a_size_is_given(tmp_path):
     (cut,) = save_figures({"cut": laid_out}, tmp_path, ["png"])
     (kept,) = save_figures({"kept": laid_out}, tmp_path, ["png"], is_fitted=True)
-    (sized,) = save_figures({"sized": laid_out}, tmp_path, ["png"], Sheet(5.0, 2.0, dpi=100))
+    (sized,) = save_figures({"sized": crowded}, tmp_path, ["png"], Sheet(5.0, 2.5, dpi=100))
     assert imread(kept).shape[:2] == (3 * DPI, 4 * DPI)
     assert imread(cut).shape[1] > 4.9 * DPI, "what stands outside is there"
-    assert imread(sized).shape[:2] == (200, 500)
+    assert imread(sized).shape[:2] == (250, 500)
 
 
 def test_letters_follow_the_labels_of_axes(tmp_path):
@@ -98,6 +98,36 @@ def test_letters_follow_the_labels_of_axes(tmp_path):
         ticks = {label.get_fontsize() for label in axes.get_xticklabels()}
         found[points] = (axes.yaxis.label.get_fontsize(), axes.title.get_fontsize(), ticks)
     assert found == {None: (9, 12, {6}), 6.0: (6, 8, {4}), 12.0: (12, 16, {8})}
+
+
+def crowded(entries=3):
+    """Return a figure with a long label, a long title and a legend wider than a column."""
+    figure = Figure(figsize=(9, 3), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for k in range(entries):
+        left.plot([0, 1], [0, k], label=f"an entry of some length {k}")
+    right.set_xlabel("a label that is longer than its axes are")
+    figure.suptitle("a title that is as long as the whole figure, and is not cut")
+    figure.legend(loc="outside lower center", ncols=3)
+    return figure
+
+
+def test_at_a_given_size_nothing_is_cut(tmp_path):
+    figure = crowded()
+    save_figures({"f": lambda: figure}, tmp_path, ["png"], Sheet(3.3, 3.0, 8.0))
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        f"an entry of some length {k}" for k in range(3)
+    ]
+    right = figure.axes[1]
+    boxes = [right.xaxis.label, *figure.texts, legend]
+    for box in (one.get_window_extent() for one in boxes):
+        assert figure.bbox.padded(1).contains(*box.p0)
+        assert figure.bbox.padded(1).contains(*box.p1)
+    heights = {round(text.get_window_extent().y0) for text in legend.get_texts()}
+    assert len(heights) == 3, "entries stand below each other"
+    with pytest.raises(DpreproError, match=r"2 x 3 inches have no room"):
+        save_figures({"f": crowded}, tmp_path, ["png"], Sheet(2.0, 3.0, 12.0))
 
 
 def test_a_figure_without_room_on_the_sheet_says_so(tmp_path):
@@ -115,6 +145,16 @@ def test_several_processes_return_what_one_does_in_the_same_order(monkeypatch):
     assert where[0] == os.getpid(), "this process takes its share"
     assert 2 <= len(set(where)) <= 3
     assert in_processes([os.getpid] * 12) == [os.getpid()] * 12
+
+
+@pytest.mark.parametrize("failing", [0, 11])
+def test_an_error_leaves_no_traceback_of_what_was_not_done(monkeypatch, capfd, failing):
+    monkeypatch.setattr(files, "cpu_count", lambda: 2)
+    jobs = [partial(_fail, "no room") if k == failing else _where for k in range(12)]
+    with pytest.raises(DpreproError, match="no room"):
+        in_processes(jobs)
+    time.sleep(0.5)
+    assert "Traceback" not in "".join(capfd.readouterr())
 
 
 def test_few_figures_start_no_process(monkeypatch):

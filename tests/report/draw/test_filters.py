@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from dprepro.release.plot_data import BoostingRuns, Explained, Explanations
+from dprepro.report.draw.files import save_figures
 from dprepro.report.draw.filters import draw_filters, draw_margins
+from dprepro.report.draw.sheet import Sheet
 
 
 def explanations(names, panels=2):
@@ -25,7 +27,7 @@ def test_pixels_are_drawn_as_images():
     assert {axes.images[0].get_array().shape for axes in images} == {(3, 3)}
     filters = [axes.images[0] for axes in images if axes.get_title().startswith("0.")]
     assert all(image.norm.vmin == -image.norm.vmax for image in filters)
-    assert [text.get_text() for text in figure.texts] == ["dp-llm, ε=2", "llm"]
+    assert [part.get_suptitle() for part in figure.subfigs] == [" ", "dp-llm, ε=2", "llm"]
 
 
 @pytest.mark.parametrize("count", [5, 40])
@@ -43,12 +45,33 @@ def test_other_columns_are_drawn_as_bars_the_strongest_of_each_row(count):
 def test_an_image_stands_beside_its_row_with_its_label_and_caption():
     figure = draw_filters(explanations([f"pixel{k}" for k in range(1, 10)]))
     assert not any(axes.axison for axes in figure.axes)
-    titles = [axes.get_title() for axes in figure.axes if axes.images]
-    assert titles == 2 * ["label a", *2 * ["0.90", "0.10"]]
-    over = [text.get_position()[0] for text in figure.texts]
-    for place, x in enumerate(over):
-        shown = [axes.get_position() for axes in figure.axes if axes.images][1 + 2 * place :][:2]
-        assert x == pytest.approx((shown[0].x0 + shown[1].x1) / 2)
+    first, *others = figure.subfigs
+    assert [axes.get_title() for axes in first.axes] == ["label a"] * 2
+    for part in others:
+        assert [axes.get_title() for axes in part.axes] == 2 * ["0.90", "0.10"]
+    figure.draw_without_rendering()
+    for k in range(2):
+        row = [part.axes[k * len(part.axes) // 2] for part in figure.subfigs]
+        middles = {round(sum(axes.bbox.intervaly) / 2) for axes in row}
+        assert max(middles) - min(middles) <= 1, "an input and its filters are in one row"
+
+
+@pytest.mark.parametrize("names", [[f"pixel{k}" for k in range(1, 10)], list("abcde")])
+def test_filters_and_margins_fill_a_column_and_nothing_is_cut(names, tmp_path):
+    figures = {
+        "filters": draw_filters(explanations(names)),
+        "margins": draw_margins(
+            BoostingRuns("lazybb-1r, ε=1", np.full((3, 20), 0.1), np.full((3, 9), 0.2))
+        ),
+    }
+    for name, figure in figures.items():
+        save_figures({name: lambda f=figure: f}, tmp_path, ["svg"], Sheet(3.3, 3.0, 6.0))
+        assert tuple(figure.get_size_inches()) == (3.3, 3.0)
+        drawn = figure.get_tightbbox()
+        assert drawn.x0 >= -0.01
+        assert drawn.x1 <= 3.31
+        assert drawn.y0 >= -0.01
+        assert drawn.y1 <= 3.01
 
 
 @pytest.mark.parametrize("names", [["pixel1", "pixel2", "pixel3"], list("abcd")])
@@ -108,7 +131,7 @@ def test_the_panels_say_what_they_show():
     assert (at_first.min(), at_first.max()) == (pytest.approx(0.1), pytest.approx(0.3))
     assert left.lines[1].get_ydata() == [0.0, 0.0]
     assert right.lines[0].get_xdata() == [0.0, 0.0]
-    assert list(right.get_xticks()) == [-1, -0.5, 0, 0.5, 1]
+    assert list(right.get_xticks()) == [-1, 0, 1]
     bars = [(bar.get_x(), bar.get_x() + bar.get_width(), bar.get_height()) for bar in right.patches]
     np.testing.assert_allclose(bars[0], (-1, -0.95, 0.5))
     np.testing.assert_allclose(bars[-1], (0.95, 1, 0.5))
