@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.parsers.expat import ExpatError
 
 import requests
 from urllib3.exceptions import MaxRetryError
@@ -18,6 +20,9 @@ from dprepro.data.formats import is_web_page
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.terminal import can_draw, error_console, progress_bar
 from dprepro.runtime.text import visible
+
+if TYPE_CHECKING:
+    from openml import OpenMLDataset
 
 TIMEOUT_VARIABLE = "DPREPRO_TIMEOUT"
 DEFAULT_TIMEOUT_S = 30.0
@@ -30,11 +35,8 @@ SLOWEST = 1000.0
 _PART_BYTES = 1024  # a slow server is noticed after as many
 _MESSAGE_BYTES = 10_000
 
-OPENML = (
-    "https://api.openml.org/api/v1/json/data/{id}",
-    "https://www.openml.org/api/v1/json/data/{id}",
-)
-"""Where OpenML describes a dataset."""
+OPENML = ("https://www.openml.org/api/v1/xml", "https://api.openml.org/api/v1/xml")
+"""Where OpenML describes its datasets; the first is the client's own choice."""
 OPENML_PARQUET = "https://data.openml.org/datasets/{group:04d}/{id:04d}/dataset_{id}.pq"
 """Where OpenML has a dataset as Parquet; another server, which answers when those do not."""
 
@@ -167,27 +169,28 @@ def _pause_s(error: requests.RequestException, attempt: int) -> float:
 def download_openml(dataset_id: int, folder: Path, any_encoding: bool = False) -> Path:
     """Return the path, inside `folder`, of the file of OpenML's dataset `dataset_id`.
 
-    It is ARFF, whose checksum OpenML states. With `any_encoding` it is Parquet where ARFF cannot be
-    had: OpenML states no checksum of that, so the caller must know the values.
+    The client `openml` asks for the description. The file is ARFF, whose checksum OpenML states.
+    With `any_encoding` it is Parquet where ARFF cannot be had: OpenML states no checksum of that,
+    so the caller must know the values.
 
     Raises SourceError if OpenML has no such dataset, does not answer, or sends something else.
     """
-    about: dict[str, str] = {}
+    about = None
     failures = []
-    for url in OPENML:
+    for server in OPENML:
         try:
-            about = _description(url.format(id=dataset_id), folder)
+            about = _description(dataset_id, server, folder)
             break
         except SourceError as error:
             failures.append(f"OpenML's description: {error}")
-    if "url" in about:
+    if about is not None and about.url:
         try:
-            return _checked(download(about["url"], folder), about.get("md5_checksum", ""))
+            return _checked(download(about.url, folder), about.md5_checksum or "")
         except SourceError as error:
             failures.append(f"as ARFF: {error}")
     if any_encoding:
         usual = OPENML_PARQUET.format(id=dataset_id, group=dataset_id // 10_000)
-        for url in dict.fromkeys([about.get("parquet_url", usual), usual]):
+        for url in dict.fromkeys([(about and about._parquet_url) or usual, usual]):
             try:
                 return download(url, folder)
             except SourceError as error:
@@ -195,19 +198,57 @@ def download_openml(dataset_id: int, folder: Path, any_encoding: bool = False) -
     raise SourceError("; ".join(dict.fromkeys(failures)))
 
 
-def _description(url: str, folder: Path) -> dict[str, str]:
-    """Return what OpenML says of a dataset, of what are texts: among them where its ARFF file is.
+def _description(dataset_id: int, server: str, folder: Path) -> OpenMLDataset:
+    """Return what OpenML says of a dataset, among it where its ARFF file is.
 
-    Raises SourceError if it says something else.
+    Raises SourceError if the server does not answer, or not with a description.
     """
+    import openml  # a second, and few datasets need it
+
+    with _client_settings(server, folder), _time_limit(timeout_s()):
+        try:
+            about = openml.datasets.get_dataset(dataset_id, download_data=False)
+        except openml.exceptions.PyOpenMLError as error:
+            raise SourceError(f"the server answers: {visible(str(error))}") from error
+        except requests.RequestException as error:
+            raise SourceError(explain(error)) from error
+        except (KeyError, TypeError, ValueError, ExpatError) as error:
+            raise SourceError(f"it is none ({type(error).__name__})") from error
+    return about
+
+
+@contextmanager
+def _client_settings(server: str, folder: Path) -> Iterator[None]:
+    """Let the client ask `server`, and cache in `folder`: a kill leaves half a file there."""
+    from openml import config
+
+    before = config.server, config._root_cache_directory
+    policy, retries = config.retry_policy, config.connection_n_retries
+    config.server = server
+    config.set_root_cache_directory(str(folder / "openml"))
+    config.set_retry_policy(policy, RETRIES + 1)
     try:
-        said = json.loads(download(url, folder).read_bytes())
-    except ValueError:
-        said = None
-    about = said.get("data_set_description") if isinstance(said, dict) else None
-    if not isinstance(about, dict) or not isinstance(about.get("url"), str):
-        raise SourceError("it is none")
-    return {key: value for key, value in about.items() if isinstance(value, str) and value}
+        yield
+    finally:
+        config.server = before[0]
+        config.set_root_cache_directory(str(before[1]))
+        config.set_retry_policy(policy, retries)
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Give every request a timeout: the client sets none and would wait for ever."""
+    original = requests.Session.request
+
+    def request(self: requests.Session, *args: Any, **kwargs: Any) -> requests.Response:
+        kwargs.setdefault("timeout", seconds)
+        return original(self, *args, **kwargs)
+
+    requests.Session.request = request  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        requests.Session.request = original  # type: ignore[method-assign]
 
 
 def _checked(path: Path, md5: str) -> Path:

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 
+import openml
 import pandas as pd
 import pytest
+import requests
 
 from dprepro.data import network
 from dprepro.data.card import Card
@@ -31,28 +32,42 @@ FRAME = pd.DataFrame(
         "y": pd.Categorical(["yes", "no", "no"]),
     }
 )
-UNKNOWN = b'{"error": {"code": "111", "message": "Unknown dataset"}}'
-ABOUT, OTHER_ABOUT = "/api/v1/json/data/61", "/www/api/v1/json/data/61"
+DESCRIPTION = """<oml:data_set_description xmlns:oml="http://openml.org/openml">
+  <oml:id>61</oml:id>
+  <oml:name>toy</oml:name>
+  <oml:version>1</oml:version>
+  <oml:description>Three rows.</oml:description>
+  <oml:format>ARFF</oml:format>
+  <oml:upload_date>2014-04-06T23:23:39</oml:upload_date>
+  <oml:licence>Public</oml:licence>
+  <oml:url>{url}/data/v1/download/61/toy.arff</oml:url>
+  <oml:parquet_url>{url}/datasets/0000/0061/dataset_61.pq</oml:parquet_url>
+  <oml:file_id>61</oml:file_id>
+  <oml:default_target_attribute>y</oml:default_target_attribute>
+  <oml:visibility>public</oml:visibility>
+  <oml:status>active</oml:status>
+  <oml:md5_checksum>{md5}</oml:md5_checksum>
+</oml:data_set_description>
+"""
+UNKNOWN = b"""<oml:error xmlns:oml="http://openml.org/openml">
+  <oml:code>111</oml:code>
+  <oml:message>Unknown dataset</oml:message>
+</oml:error>
+"""
+ABOUT, OTHER_ABOUT = "/api/v1/xml/data/61", "/api2/v1/xml/data/61"
 FILE, PARQUET = "/data/v1/download/61/toy.arff", "/datasets/0000/0061/dataset_61.pq"
 
 
-def about(server: Server, **changes: object) -> Reply:
+def about(server: Server) -> Reply:
     """Return OpenML's description of the dataset, of which the file's name is not the usual one."""
-    said = {
-        "id": "61", "name": "toy", "format": "ARFF", "url": f"{server.url}{FILE}",
-        "parquet_url": f"{server.url}{PARQUET}", "tag": ["uci"],
-        "md5_checksum": hashlib.md5(ARFF).hexdigest(),
-    }  # fmt: skip
-    return Reply(json.dumps({"data_set_description": {**said, **changes}}).encode())
+    md5 = hashlib.md5(ARFF).hexdigest()
+    return Reply(DESCRIPTION.format(url=server.url, md5=md5).encode())
 
 
 @pytest.fixture
 def openml_server(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     """The server, answering as the three of OpenML do for the dataset 61."""
-    addresses = (
-        f"{server.url}/api/v1/json/data/{{id}}",
-        f"{server.url}/www/api/v1/json/data/{{id}}",
-    )
+    addresses = (f"{server.url}/api/v1/xml", f"{server.url}/api2/v1/xml")
     monkeypatch.setattr(network, "OPENML", addresses)
     path = network.OPENML_PARQUET.partition("org")[2]
     monkeypatch.setattr(network, "OPENML_PARQUET", f"{server.url}{path}")
@@ -88,10 +103,9 @@ FAULTS = [
     (FILE, Reply(ARFF, declared=50), "checksum is not that of the file"),
     (FILE, Reply(ARFF[:50], declared=len(ARFF)), "broke before the end"),
     (FILE, Reply(ARFF[:50], declared=len(ARFF), hang="after"), "no answer within 0.4 s"),
-    (ABOUT, Reply(UNKNOWN, 412), "the server answers 412 Precondition Failed: Unknown dataset"),
-    (ABOUT, Reply(b"<html>Bad gateway", 502), "description: the server answers 502"),
-    (ABOUT, Reply(b"[1, 2]"), "description: it is none"),
-    (ABOUT, Reply(b'{"data_set_description": {}}'), "description: it is none"),
+    (ABOUT, Reply(UNKNOWN, 412), "the server answers: .*Unknown dataset"),
+    (ABOUT, Reply(b"<html>Bad gateway", 502), "description: the server answers: .*502"),
+    (ABOUT, Reply(b"no XML"), "description: the server answers: .*malformed"),
     (ABOUT, Reply(b"<other/>"), "description: it is none"),
     (ABOUT, Reply(hang="before"), "description: no answer within 0.4 s"),
 ]
@@ -148,6 +162,21 @@ def test_parquet_of_other_values_is_refused_and_not_kept(
     with pytest.raises(UnavailableError, match="openml 61: "):
         load(card)
     assert [p for p in places.rglob("*") if p.is_file() and p.name != ".lock"] == []
+
+
+@pytest.mark.usefixtures("hasty")
+def test_the_clients_settings_are_put_back(openml_server: Server, tmp_path: Path) -> None:
+    def settings() -> tuple[object, ...]:
+        config = openml.config
+        state = (config._root_cache_directory, config.retry_policy, config.connection_n_retries)
+        return (*state, config.server, requests.Session.request)
+
+    before = settings()
+    download_openml(61, tmp_path)
+    openml_server.replies |= {ABOUT: Reply(UNKNOWN, 412), OTHER_ABOUT: Reply(UNKNOWN, 412)}
+    with pytest.raises(SourceError):
+        download_openml(61, tmp_path / "again")
+    assert settings() == before
 
 
 def test_the_address_of_parquet_is_the_one_that_openml_has() -> None:

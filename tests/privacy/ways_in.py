@@ -79,6 +79,8 @@ ALLOWED = {
     # A list of the modules of audits, and a function of scikit-learn's data sets: no rows are near.
     "dprepro.audit.subjects": {"getattr(..., attribute)"},
     "dprepro.data.sources": {"getattr(..., f'load_{source.sklearn}')"},
+    # How long a download by OpenML's client may take, which server it asks, and where it caches.
+    "dprepro.data.network": {"requests.Session.request", "config.server"},
     # Whether IPython is loaded.
     "dprepro.experiment.notebook": {"sys.modules"},
     # Names of scikit-learn and SciPy that diffprivlib imports and newer releases lack: lent while
