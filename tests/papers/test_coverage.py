@@ -20,6 +20,7 @@ PAPERS = os.environ.get("DPREPRO_PAPERS")
 NUMBERED = {
     "dp-ebm-2021": {"Table": 3, "Figure": 5},
     "dp-llm-2020": {"Table": 0, "Figure": 10},
+    "dp-xgboost-2022": {"Table": 0, "Figure": 0},
     "lazybb-2022": {"Table": 11, "Figure": 3},
     "lazybb-2022-authors": {"Table": 0, "Figure": 0},
     "maddock-2022": {"Table": 0, "Figure": 6},
@@ -29,7 +30,7 @@ NUMBERED = {
     "sbdt-2024": {"Table": 0, "Figure": 0},
 }
 # Documents of which only results of the authors' code are at hand.
-WITHOUT_TEXT = {"lazybb-2022-authors", "privatree-2023", "sbdt-2024"}
+WITHOUT_TEXT = {"dp-xgboost-2022", "lazybb-2022-authors", "privatree-2023", "sbdt-2024"}
 # The report speaks of Figure 5 of the DP-EBM paper, too.
 OTHERS = {"replication-report-2025": {("Figure", 5)}}
 

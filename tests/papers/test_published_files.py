@@ -48,6 +48,25 @@ def test_every_accuracy_of_privatree_is_a_cell_digit_by_digit():
     assert sets == {"VI": 29, "VII": 29, "VIII": 13}
 
 
+@pytest.mark.skipif(not FILES.is_dir(), reason="no ../published beside $DPREPRO_DATA")
+def test_every_error_of_dp_xgboost_is_a_cell():
+    """Errors in whole per cent are accuracies of two digits; data under names that say more."""
+    ours = {"synthetic-cls": "synthetic-labels", "synthetic-reg": "synthetic-numbers"}
+    printed = {}
+    for row in rows(FILES / "dp_xgboost_2022.csv"):
+        is_error = row["metric"] == "error_rate_pct"
+        mean = f"{1 - int(row['mean']) / 100:.2f}" if is_error else row["mean"]
+        metric = "accuracy" if is_error else "rmse"
+        place = (ours.get(row["dataset"], row["dataset"]), row["method"], row["epsilon"], metric)
+        printed[place] = (mean, row["std"])
+    cells = {
+        (c["dataset"], c["method"], c["epsilon"], c["metric"]): (c["mean"], c["std"])
+        for c in rows(FOLDER / "dp-xgboost-2022" / "cells.csv")
+    }
+    assert len(cells) == 35
+    assert cells == printed
+
+
 def test_a_standard_error_over_folds_is_judged_as_one():
     """The variance of the printed mean is the square of the printed error, not a fifth of it."""
     (tree,) = (
