@@ -43,6 +43,25 @@ def test_commands_that_take_one_level_say_so(command: str) -> None:
     assert ONE in said(f"{command} --epsilon 1;4")
 
 
+PICTURES = [
+    "compare a b c",
+    "plot curves",
+    "plot shapes",
+    "plot filters a",
+    "plot margins a",
+    "plot sweep a",
+]
+
+
+@pytest.mark.parametrize("command", PICTURES)
+def test_all_commands_that_draw_take_a_size_letters_and_dots(command: str) -> None:
+    assert "'3' is not a size. Allowed are width and height in inches" in said(
+        f"{command} --size 3"
+    )
+    assert "greater than or equal to 4" in said(f"{command} --font 3")
+    assert "greater than or equal to 50" in said(f"{command} --dpi 3")
+
+
 def test_what_is_no_number_is_named_with_what_is_allowed() -> None:
     assert "'one' is not a number. Allowed are numbers above 0" in said("run a --epsilon one")
     assert "'0,5' is not a number. A fraction has a point: 0.5." in said("fit a --epsilon 0,5")

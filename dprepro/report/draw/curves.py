@@ -142,8 +142,8 @@ class Panel:
 def build_panels(tables: Iterable[ResultTable], methods: Sequence[str] = ()) -> list[Panel]:
     """Return one panel for each dataset of `tables`, built with ``compare=True``.
 
-    With `methods`, only the curves of these labels, headings, or lists of them between commas. A
-    non-private twin belongs to the curve of its method.
+    With `methods`, only the curves of these labels, headings, or lists of them between commas, in
+    that order. A non-private twin belongs to the curve of its method.
 
     Raises DpreproError if one is not among the columns of the tables.
     """
@@ -209,6 +209,8 @@ def _panel(table: ResultTable, group: Group, methods: Sequence[str], number: int
         if (not methods or column.method in methods) and (measured or published):
             is_column = column.method in columns
             curves.append(Curve(column.method, _title(column), measured, published, is_column))
+    if methods:
+        curves.sort(key=lambda curve: methods.index(curve.method))
     return Panel(
         group.dataset, group.title, table.metric, tuple(curves), _notes(table, group),
         table.paper or "", table.table or "", number,
@@ -365,8 +367,8 @@ def looks_of(
 
     Coloured are the methods of `highlight`; by default those with printed numbers, or, of a table
     without any, its columns, and then those of the best mean rank over panels, private ones before
-    others: `MOST_COLOURED` in all. The others are grey, with a marker
-    and a dash of their own if `name_grey`.
+    others: `MOST_COLOURED` in all. The others are grey, with a marker and a dash of their own if
+    `name_grey`.
     """
     there = list(dict.fromkeys(curve.method for panel in panels for curve in panel.curves))
     wanted = [method for method in there if method in highlight or not highlight]
@@ -376,7 +378,11 @@ def looks_of(
         first = printed or {curve.method for curve in curves if curve.is_column}
         private = {c.method for c in curves for p in c.measured if math.isfinite(p.epsilon)}
         ranks = _mean_ranks(panels)
-        wanted.sort(key=lambda one: (one not in first, one not in private, ranks[one]))
+        others = sorted(
+            (one for one in wanted if one not in first),
+            key=lambda one: (one not in private, ranks[one]),
+        )
+        wanted = [*(one for one in wanted if one in first), *others]
     coloured = [method for method in there if method in wanted[:MOST_COLOURED]]
     others = [method for method in there if method not in coloured]
     return {**looks(coloured), **grey_looks(others, name_grey)}

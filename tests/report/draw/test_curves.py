@@ -89,6 +89,9 @@ def test_methods_can_be_chosen():
     (panel,) = panels(*ADULT, methods=["dp-ebm-gdp-2021"])
     assert [curve.method for curve in panel.curves] == ["dp-ebm-gdp-2021"]
     assert panels(*ADULT, methods=["dpebm-gdp (2021 code)"]) == [panel]
+    names = ["dp-ebm-gdp-2021", "dpboost-2021"]
+    (both,) = panels(*ADULT, methods=[",".join(names)])
+    assert [curve.method for curve in both.curves] == names
     with pytest.raises(DpreproError, match="did you mean 'dp-ebm-gdp-2021'"):
         panels(*ADULT, methods=["dp-ebm-gpd"])
 
@@ -473,6 +476,13 @@ def test_those_with_printed_numbers_have_colours_first_and_then_the_best():
     assert [n for n, look in looks_of([mixed]).items() if not look.is_grey] == ["m0", *titles[-7:]]
     chosen = looks_of([one], highlight=["m3", "m5"])
     assert [name for name, look in chosen.items() if not look.is_grey] == ["m3", "m5"]
+
+
+def test_a_panel_without_any_of_the_chosen_methods_is_grey():
+    figure = drawn(panel(), highlight=["elsewhere"])
+    assert_legible(figure)
+    assert coloured_lines(figure.axes[0]) == set()
+    assert "5 other methods" in labels_of(figure)
 
 
 def test_methods_to_colour_are_eight_at_most_and_known():
