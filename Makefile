@@ -20,7 +20,7 @@ INSTALL = f() { { command -v uv || $(BIN)/python -m pip install --quiet uv; } >/
 # Where this is set, every process compiles all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install install-dev quickstart test tests-of-commands tests-of-reports tests-of-methods kernels long-test golden kernels-test audit-test cluster-test nightly campaign campaign-inputs mutants planted-faults docs docs-test docs-readme docs-others docs-outputs gallery lint wheel-test check bench clean
+.PHONY: help install install-dev quickstart test tests-of-commands tests-of-reports tests-of-methods kernels long-test golden kernels-test audit-test cluster-test nightly campaign campaign-inputs mutants planted-faults docs docs-test docs-readme docs-others docs-outputs gallery lint wheel-test release check bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -151,6 +151,9 @@ lint: install-dev ## Check style, types, import rules, and the files that CI ser
 # Needs nothing of what install-dev installs: both can go on at a time.
 wheel-test: $(VENV)/bin/python ## Run the quickstart from the wheel: oldest and newest Python, lowest versions
 	$(BIN)/python .ci/wheel.py $(WHEEL_TEST)
+
+release: $(VENV)/bin/python ## Make wheel, sdist, list of parts (SBOM) and checksums of this commit in out/release
+	$(BIN)/python .ci/release.py
 
 check: install-dev | kernels ## Judge the committed results, and run two splits of every method on Adult again
 	$(BIN)/dprepro check --fast --require-all

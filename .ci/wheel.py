@@ -5,8 +5,8 @@
     python .ci/wheel.py --only 3.12  one of them; --lowest for the lowest versions alone
 
 Each environment holds what pip, or uv where it is there, finds newest; the one of the lowest
-versions has, on the oldest Python, the lower bound of each dependency. Standard library only. Exit
-code 1 if one fails.
+versions has, on the oldest Python, the lower bound of each dependency. Wheel and sdist are built
+twice, and must be equal. Standard library only. Exit code 1 if one fails.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from release import build  # beside this file
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.10", "3.11", "3.12", "3.13")
@@ -56,7 +58,7 @@ def main() -> int:
     if missing := [version for version in wanted if version not in found]:
         parser.error(f"Python {', '.join(missing)} is not here; here are {', '.join(found)}")
     with tempfile.TemporaryDirectory(prefix="dprepro-wheel-") as folder:
-        wheel = build(Path(folder))
+        wheel, _ = build(Path(folder) / "built")
         runs = [] if asked.lowest else [(version, False) for version in wanted]
         if asked.lowest or not asked.only:
             runs.append((min(found, key=_order), True))
@@ -79,14 +81,6 @@ def find(version: str) -> str | None:
         if done.returncode == 0 and done.stdout.strip() == version:
             return candidate
     return None
-
-
-def build(folder: Path) -> Path:
-    """Return the wheel, built from the files of this checkout."""
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel"]
-    command = [*pip, "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
-    subprocess.run(command, check=True, stdout=sys.stderr)
-    return next(folder.glob("dprepro-*.whl"))
 
 
 def attempt(python: str, version: str, wheel: Path, lowest: bool, folder: Path) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 import threading
 from dataclasses import asdict
 from enum import Enum
@@ -32,6 +34,7 @@ from dprepro import (
 from dprepro.additive.editing import interpolate, level, set_value
 from dprepro.privacy.ledger_entry import LedgerEntry
 from dprepro.runtime.threads import Threads
+from tests.docs.pages import blocks
 
 NO_TEXT = [1, None, b"a", True, ["a"], np.nan]
 NO_FLAG = [1, "yes", None, np.nan, pd.NA]
@@ -224,3 +227,21 @@ def test_an_edit_takes_numbers_of_numpy_and_refuses_others_by_name():
 def test_the_package_says_that_it_is_typed():
     """Without the file, type checkers of users take every name for Any."""
     assert (Path(dprepro.__file__).parent / "py.typed").is_file()
+
+
+def test_programs_of_the_page_on_python_pass_a_strict_type_checker(tmp_path):
+    """What users see of the package: as an installed one, with all rules of mypy."""
+    shown = [b.text for b in blocks("docs/python.md") if b.language == "pycon"]
+    assert len(shown) >= 4
+    wrong = "import dprepro\nreveal_type(dprepro.table())\ndprepro.table(3)"
+    programs = []
+    for number, text in enumerate([*shown, ">>> " + wrong.replace("\n", "\n>>> ")]):
+        lines = [line[4:] for line in text.splitlines() if line[:3] in (">>>", "...")]
+        programs.append(tmp_path / f"program{number}.py")
+        programs[-1].write_text("\n".join(lines) + "\n")
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir", tmp_path]
+    done = subprocess.run([*command, *programs], capture_output=True, text=True, cwd=tmp_path)
+    said = done.stdout.splitlines()
+    assert '"pandas.core.frame.DataFrame"' in said[0], done.stdout  # and not Any
+    assert '"table" has incompatible type "int"' in said[1]
+    assert said[2:] == [f"Found 1 error in 1 file (checked {len(programs)} source files)"]
