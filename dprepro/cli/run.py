@@ -270,8 +270,9 @@ def _say_ahead(config: ExperimentConfig, options: Options, console: Console) -> 
     except DpreproError as error:
         raise DpreproError(f"{config.name}: {error}") from None
     console.print(
-        f"Checked: the rows of {dataset} are what its card says, and each method takes them and "
-        "its parameters. Nothing was fitted."
+        f"Checked: the rows of {dataset} have the columns, categories and labels of its card, and "
+        "each method takes them and its parameters. Fits move numbers outside of their bounds to "
+        "these (`dprepro data check CARD --rows` looks for some). Nothing was fitted."
     )
 
 

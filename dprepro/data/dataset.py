@@ -311,9 +311,9 @@ def _outside(what: str, bounds: tuple[float, float]) -> str:
     lower, upper = bounds
     return (
         f"{what} has a value outside its public bounds [{lower:g}, {upper:g}]: correct the "
-        "rows, or the card if its bounds were wrong all along, or let the fit clip such "
-        "values to the bounds with --clip. Choose bounds by what can be known without "
-        "these rows"
+        "rows, or the card if its bounds were wrong all along, or let the fit move such "
+        "values to the bounds, as `dprepro run` and `fit` do, and `dprepro release` with "
+        "--clip. Choose bounds by what can be known without these rows"
     )
 
 

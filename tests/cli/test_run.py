@@ -190,7 +190,7 @@ def test_a_dry_run_forecasts_by_what_has_run(lab: Lab) -> None:
     assert "Expected: 2.5 min on 2 workers (5 min of one processor) for 5 tasks." in said
     assert f"5 recorded in {lab.results}." in said
     assert "No time is known of 3 tasks: plain (3). They come on top." in said
-    assert "Checked: the rows of tiny are what its card says" in said
+    assert "Checked: the rows of tiny have the columns, categories" in said
 
 
 def test_a_dry_run_with_nothing_left_says_so(lab: Lab) -> None:
