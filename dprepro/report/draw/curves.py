@@ -771,10 +771,10 @@ def _name_ticks(axes: Axes, panel: Panel, wide: float, page: _Page) -> None:
     size = _SMALL * page.points
     names = {epsilon: _tick_name(epsilon) for epsilon in shown}
     spans = {
-        epsilon: ((place - low) / (high - low) * wide, 1.1 * text_width(names[epsilon], size))
+        epsilon: ((place - low) / (high - low) * wide, 1.06 * text_width(names[epsilon], size))
         for epsilon, place in shown.items()
     }
-    kept = kept_apart(spans, 0.3 * page.em)
+    kept = kept_apart(spans, 0.12 * page.em)
     axes.set_xticks(list(shown.values()), [n if e in kept else "" for e, n in names.items()])
 
 
