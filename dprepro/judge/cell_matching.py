@@ -142,11 +142,13 @@ def choose(
     """Return the only result; a `Clash` if there are several, None if there is none.
 
     One that is planned and has no record yet counts only where there is no other. `place` is a
-    document and its table: results whose config answers to these are preferred.
+    document and its table: results whose config answers to these are preferred, and of each only
+    what is `answering`.
     """
     cells = [cell for cell in cells if cell.has_records] or cells[:1]
     if place is not None and len(cells) > 1:
         cells = [cell for cell in cells if place in cell.tables] or cells
+    cells = [cell.answering for cell in cells] if place is not None else cells
     if len(cells) > 1:
         return Clash(tuple(cells))
     return cells[0] if cells else None

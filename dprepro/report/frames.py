@@ -62,7 +62,8 @@ def result_frame(
     for cell in results.cells:
         for metric in _metrics(cell, metrics, every_metric):
             found = at.get((cell.task.cell, metric), ())
-            rows += [_row(cell, metric, verdict) for verdict in found or (None,)]
+            rows += [_row(cell.answering, metric, verdict) for verdict in found]
+            rows += [] if found else [_row(cell, metric, None)]
     return frame_of(rows, COLUMNS)
 
 

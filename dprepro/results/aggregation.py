@@ -240,7 +240,9 @@ class Part:
 def make_cell(parts: Sequence[Part]) -> ResultCell:
     """Make a cell; of several journals, with what each of them holds.
 
-    What journals with `looks` add is apart (`ResultCell.more`) from the splits of the others.
+    What journals with `looks` add is apart (`ResultCell.more`) from the splits of the others. What
+    journals without a document add is left out of what answers to printed cells
+    (`ResultCell.answering`).
     """
     if len(parts) == 1:
         looks, cell = parts[0].journal.looks, parts[0].alone
@@ -259,9 +261,11 @@ def make_cell(parts: Sequence[Part]) -> ResultCell:
         )
         for paper, found in adding.items()
     }
+    answering = [part for part in parts if part.journal.papers != frozenset()]
     return replace(
         cell,
         parts={part.journal.name: part.alone for part in parts},
+        printed=make_cell(answering) if 0 < len(answering) < len(parts) else None,
         looks=() if own else next(iter(more.values())).looks,
         more=more,
     )
@@ -488,4 +492,5 @@ def _named(cell: ResultCell, data: str) -> ResultCell:
         {name: replace(part, data=data) for name, part in found.items()}
         for found in (cell.parts, cell.more)
     )
-    return replace(cell, data=data, parts=parts, more=more)
+    printed = cell.printed and _named(cell.printed, data)
+    return replace(cell, data=data, parts=parts, more=more, printed=printed)

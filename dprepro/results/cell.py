@@ -109,6 +109,8 @@ class ResultCell:
         another's (`dprepro.experiment.config.Published`); else empty.
     more
         By document, the cell with the splits that such configs add to it.
+    printed
+        Of a cell that configs without a document hold as well, what the other configs hold.
     """
 
     task: Task
@@ -130,6 +132,7 @@ class ResultCell:
     absent: Mapping[str, str] = field(default_factory=dict, repr=False)
     looks: tuple[int, ...] = ()
     more: Mapping[str, ResultCell] = field(default_factory=dict, repr=False)
+    printed: ResultCell | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         task, finished = self.task, max(map(len, self.values.values()), default=0)
@@ -149,6 +152,11 @@ class ResultCell:
     def part(self, journal: str) -> ResultCell:
         """Return what one of `journals` holds: exactly the records that its config asks for."""
         return self.parts.get(journal, self)
+
+    @property
+    def answering(self) -> ResultCell:
+        """What answers to printed cells: the splits of configs that name a document, or unknown."""
+        return self.printed or self
 
     @property
     def is_unverified(self) -> bool:

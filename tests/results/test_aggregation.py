@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from dprepro.experiment.packed import RecordTable
+from dprepro.judge.cell_matching import choose
 from dprepro.results import aggregation
 from dprepro.results.aggregation import JournalPlan
 from dprepro.results.folder import read_results
@@ -123,6 +124,26 @@ def test_splits_of_a_config_with_looks_stand_apart_from_the_printed_number(tmp_p
 
     (alone,) = read_results(tmp_path, ["more"], plans.get).cells
     assert (alone.splits("auc"), alone.looks, alone.more) == (4, (2, 4), {})
+
+
+def test_splits_of_a_config_without_a_document_do_not_answer_to_a_printed_cell(tmp_path):
+    values = [0.8, 0.9, 0.7, 0.6]
+    write(tmp_path, "paper", records(values[:2]))
+    write(tmp_path, "own", records(values))
+    plans = {"paper": JournalPlan(2, "dp-ebm-2021", "2"), "own": JournalPlan(4, None)}
+    (found,) = read_results(tmp_path, (), plans.get).cells
+    assert (found.journals, found.splits("auc")) == (("own", "paper"), 4)
+    answering = found.answering
+    assert (answering.journals, answering.values["auc"]) == (("paper",), (0.8, 0.9))
+    assert (answering.planned, answering.answering) == (2, answering)
+    assert choose([found]) is found
+    assert choose([found], ("dp-ebm-2021", "2")) == answering
+    # A config that is not known may answer, as may one of another document.
+    for other in (None, JournalPlan(4, "replication-report-2025")):
+        (found,) = read_results(tmp_path, (), {**plans, "own": other}.get).cells
+        assert found.answering is found
+    (alone,) = read_results(tmp_path, ["own"], plans.get).cells
+    assert alone.answering is alone
 
 
 def stated(*lines, splits=3, **changes):
