@@ -175,6 +175,7 @@ def check(
 
     Example: dprepro check --fast --config quickstart --tolerance 1e-9
     """
+    from dprepro.experiment.changed_code import warn_of_changed_code
     from dprepro.judge.check import check_documents, selected, touched
     from dprepro.judge.deviations import load_claim_deviations, load_deviations
     from dprepro.papers.document import select_documents
@@ -238,6 +239,7 @@ def check(
         )
     for line in own:
         say(line, err=True)
+    warn_of_changed_code(one for journal in found.held for one in journal.own_ledgers)
     if record:
         _record(found, report, results)
     again = _again(found, report, results, data_dir, jobs) if fast else None

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from dprepro.experiment import environment
+from dprepro.experiment.changed_code import warn_of_changed_code
 from dprepro.experiment.config import ExperimentConfig
 from dprepro.experiment.executors import (
     Executor,
@@ -338,13 +339,15 @@ def journal_path(config: ExperimentConfig, results: Path) -> Path:
 
 
 def look_ahead(config: ExperimentConfig, options: Options) -> Pending:
-    """Return what `run` would do, without doing or writing anything."""
+    """Return what `run` would do, without doing or writing anything; warn as that does."""
     path, plans = journal_path(config, options.results), _plans(config, options)
     lies = as_it_lies(path)
     known = {} if options.fresh or not lies.exists() else _known(lies)
     metrics = asked_metrics(config)
     known |= _by_key(_taken_over(path, plans[1], known, options.fresh, metrics))
-    return pending_of(*plans, known, options.retry_failed, metrics)
+    outlook = pending_of(*plans, known, options.retry_failed, metrics)
+    warn_of_changed_code((record.task, record.ledger) for record in outlook.done)
+    return outlook
 
 
 def try_rows(config: ExperimentConfig, options: Options, todo: Sequence[Task]) -> None:
@@ -371,7 +374,8 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
 
     What another journal of the folder holds is taken over, unless ``options.fresh``. A task whose
     record lacks a metric that the config asks for counts as one that the journal does not hold. If
-    nothing is left to run, a journal that can only be read stays as it is.
+    nothing is left to run, a journal that can only be read stays as it is. Records that stay though
+    a method of one's own has other code now are warned of; see `changed_code`.
     Results depend neither on the number of workers, nor on the order in which tasks finish, nor
     on how often the run was interrupted. A task that raises, ends its worker or exceeds its time
     limit leaves a ``failed`` record and the others go on. A task that a fault of the machine stops,
@@ -396,6 +400,7 @@ def run(config: ExperimentConfig, options: Options, observer: Observer) -> Summa
         known, metrics = _by_key(before.records), asked_metrics(config)
         taken = _taken_over(journal.path, plans[1], known, options.fresh, metrics)
         outlook = pending_of(*plans, known | _by_key(taken), options.retry_failed, metrics)
+        warn_of_changed_code((record.task, record.ledger) for record in outlook.done)
         if outlook.todo and is_tried:
             check_parameters(config)  # a user's method may have changed
         if outlook.todo or outlook.skips:

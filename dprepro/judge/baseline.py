@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dprepro.experiment.changed_code import ChangedCode, changed_code
 from dprepro.experiment.packed import STATUSES
 from dprepro.experiment.record import Task
 from dprepro.judge.comparing import (
@@ -113,6 +114,8 @@ class BaselineReport:
         How many cells have a result now and had none.
     versions
         In words, the versions and machines that differ between the last runs of both sides.
+    changed_code
+        The methods of one's own whose code is no longer that of the results compared.
     """
 
     baseline: str
@@ -122,6 +125,7 @@ class BaselineReport:
     unpaired: Sequence[Unpaired] = ()
     new: int = 0
     versions: Sequence[str] = ()
+    changed_code: Sequence[ChangedCode] = ()
 
     @property
     def counts(self) -> dict[Verdict, int]:
@@ -216,7 +220,11 @@ def compare_with_baseline(
     cells = [c if c.test.p is None else replace(c, p_holm=next(adjusted)) for c in found]
     new = sum(1 for cell in ours if cell.values and not _has_result(cell, theirs))
     versions = dict.fromkeys(_versions(now, before))
-    return BaselineReport(baseline, cells, failing, gone, unpaired, new, tuple(versions))
+    own = {cell.task.cell for cell in ours}
+    ledgers = (one for journal in now.held for one in journal.own_ledgers if one[0].cell in own)
+    return BaselineReport(
+        baseline, cells, failing, gone, unpaired, new, tuple(versions), changed_code(ledgers)
+    )
 
 
 def _unfinished(results: Results) -> Mapping[str, set[int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.text import Text
@@ -51,6 +52,8 @@ def outcome_of_baseline(report: BaselineReport) -> str:
         (len(report.failing), "with fits that newly fail"),
     ):
         said += f"; {count} {what}" if count else ""
+    if report.changed_code:
+        said += f"; the code of {counted(len(report.changed_code), 'method')} has changed since"
     ended = "passed" if report.passes else "failed"
     return f"Check {ended} against {report.baseline}. {said}."
 
@@ -90,6 +93,8 @@ def findings_of_baseline(report: BaselineReport) -> Iterator[Finding]:
         if len(gone) > _FEW:
             text = f"{counted(len(gone), 'cell')}, among them {place(gone[0])}"
             yield Finding(True, f"no result now: config {config}", text)
+    for one in report.changed_code:
+        yield Finding(False, f"changed code: {one.method}", one.in_words)
     for unpaired in report.unpaired:
         yield Finding(False, f"not compared: {place(unpaired.cell)}", unpaired.reason)
     open_cells = [c for c in report.cells if c.verdict is Verdict.INCONCLUSIVE]
@@ -230,6 +235,7 @@ def json_of_baseline(report: BaselineReport) -> dict[str, Any]:
         "not_compared": [{"cell": place(o.cell), "reason": o.reason} for o in report.unpaired],
         "new": report.new,
         "versions": list(report.versions),
+        "changed_code": [asdict(one) for one in report.changed_code],
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dprepro.experiment.changed_code import TaskLedger
 from dprepro.experiment.packed import STATUSES, RecordTable
 from dprepro.experiment.plan_record import StatedPlan
 from dprepro.experiment.record import Record, Task
@@ -144,6 +145,14 @@ class HeldJournal:
     def records(self) -> Iterator[Record]:
         """The records that count."""
         return self.table.records(self.rows)
+
+    @property
+    def own_ledgers(self) -> Iterator[TaskLedger]:
+        """Of the records that count, those with the ledger of a method of one's own."""
+        table = self.table
+        names_code = np.array([*(bool(found.get("code")) for found in table.ledgers), False])
+        for row in self.rows[names_code[table.ledger[self.rows]]].tolist():
+            yield table.tasks[table.task[row]], table.ledger_of(row)
 
     @property
     def has_own_card(self) -> bool:
