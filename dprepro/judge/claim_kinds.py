@@ -36,12 +36,16 @@ class Finding:
     """What means, cards or configs say about a claim: whether it holds, numbers, and words.
 
     `is_rounded`: it holds only because a stated bound counts up to half a unit of its last digit.
+    `is_noisy`: only because of the sampling error of the means. `allowed` are by name the least and
+    the largest mean that count, rounding and noise included; None where there is no such bound.
     """
 
     holds: bool
     figures: Mapping[str, float]
     text: str
     is_rounded: bool = False
+    is_noisy: bool = False
+    allowed: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
 
 
 class Claim(Strict):
@@ -174,7 +178,7 @@ class Average(CellClaim):
 
     def assess(self, means: Means) -> Finding | None:
         """Hold each average against the sentence, or the printed cells where some are left out."""
-        averages, holds, words = {}, [], []
+        averages, holds, words, allowed, is_noisy = {}, [], [], {}, False
         for title, figure in self.figures.items():
             if not (cells := [c for c in means.values if c.method in figure.methods]):
                 continue
@@ -182,13 +186,31 @@ class Average(CellClaim):
             printed = statistics.fmean(c.mean for c in cells)
             expected = float(figure.value) if means.is_whole else printed
             margin = means.margins[cells[0].metric]
-            width = max(
-                margin.absolute, margin.relative * abs(printed), half_unit(figure.value),
-                _ALLOWED * _error_of_average(cells, means.errors),
-            )  # fmt: skip
-            holds.append(abs(averages[title] - expected) <= width)
+            near = max(margin.absolute, margin.relative * abs(printed), half_unit(figure.value))
+            width = max(near, _ALLOWED * _error_of_average(cells, means.errors))
+            off = abs(averages[title] - expected)
+            holds.append(off <= width)
+            allowed[title] = (expected - width, expected + width)
             words.append(f"{title} {averages[title]:.3f}")
-        return Finding(all(holds), averages, ", ".join(words)) if holds else None
+            if near < off <= width:
+                is_noisy = True
+                words[-1] += f" (counts {_span(allowed[title])})"
+        if not holds:
+            return None
+        is_noisy = is_noisy and all(holds)
+        return Finding(all(holds), averages, ", ".join(words), is_noisy=is_noisy, allowed=allowed)
+
+
+def _finite(bound: float) -> float | None:
+    return bound if math.isfinite(bound) else None
+
+
+def _span(allowed: tuple[float | None, float | None]) -> str:
+    """Return it in words: ``"from 0.7008 on"``, ``"up to 0.5"``, ``"from 0.75 to 0.83"``."""
+    low, high = allowed
+    if high is None:
+        return f"from {low:.4g} on"
+    return f"up to {high:.4g}" if low is None else f"from {low:.4g} to {high:.4g}"
 
 
 def _error_of_average(
@@ -354,18 +376,28 @@ class Within(CellClaim):
         high = math.inf if self.high is None else float(self.high)
         below = 0.0 if self.low is None else half_unit(self.low)
         above = 0.0 if self.high is None else half_unit(self.high)
-        found, outside, is_rounded = {}, [], False
+        found, outside, inside, allowed, is_rounded = {}, [], [], {}, False
         for cell, mean in means.values.items():
             name = f"{cell.method} ε={level(cell.epsilon)}"
             width = _ALLOWED * means.errors.get(cell, 0.0)
             found[name] = mean
-            if not low - below - width <= mean <= high + above + width:
+            least, most = low - below - width, high + above + width
+            allowed[name] = (_finite(least), _finite(most))
+            is_exact = low - _FLOAT_ERROR <= mean <= high + _FLOAT_ERROR
+            rounding = low - below <= mean <= high + above
+            noise = low - width - _FLOAT_ERROR <= mean <= high + width + _FLOAT_ERROR
+            if not least <= mean <= most:
                 outside.append(name)
-            elif not low - width - _FLOAT_ERROR <= mean <= high + width + _FLOAT_ERROR:
-                is_rounded = True
-        text = f"{min(found.values()):.4g} to {max(found.values()):.4g}"
+            elif not is_exact:
+                is_rounded |= rounding or not noise
+                if not rounding:
+                    inside.append(f"{name} ({mean:.4g}; counts {_span(allowed[name])})")
+        text = " to ".join(dict.fromkeys(f"{of(found.values()):.4g}" for of in (min, max)))
+        text += f"; within noise: {', '.join(inside)}" if inside else ""
         text += f"; outside: {', '.join(outside)}" if outside else ""
-        return Finding(not outside, found, text, is_rounded and not outside)
+        holds = not outside
+        is_noisy = holds and bool(inside)
+        return Finding(holds, found, text, is_rounded and holds, is_noisy, allowed)
 
 
 class BestInMost(CellClaim):

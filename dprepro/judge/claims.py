@@ -151,13 +151,20 @@ class ClaimVerdict:
     @property
     def words(self) -> str:
         """The outcome in words, with what it rests on."""
-        return "holds after rounding" if self.is_rounded else self.outcome.value
+        ways = [" within noise"] * self.is_noisy + [" after rounding"] * self.is_rounded
+        return f"{self.outcome.value}{','.join(ways)}"
 
     @property
     def is_rounded(self) -> bool:
         """Whether it holds only because a stated bound is rounded."""
         holds = self.outcome is Outcome.HOLDS
         return holds and self.measured is not None and self.measured.is_rounded
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether it holds only because the sampling error of the means is allowed for."""
+        holds = self.outcome is Outcome.HOLDS
+        return holds and self.measured is not None and self.measured.is_noisy
 
     @property
     def is_unexplained(self) -> bool:

@@ -60,7 +60,7 @@ def cases(report: CheckReport, require_all: bool = False) -> Iterator[Case]:
                 paper,
                 f"{paper}.claims",
                 claim.claim.name,
-                claim_in_words(claim),
+                f"{claim.words}: {claim_in_words(claim)}",
                 failure=claim.words if claim.is_unexplained else "",
                 skipped=claim.words if idle else "",
             )

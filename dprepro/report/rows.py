@@ -152,6 +152,7 @@ def claim_row(verdict: ClaimVerdict) -> FlatRow:
         "states": claim.states,
         "note": claim.note,
         "verdict": verdict.outcome.value,
+        "verdict_in_words": verdict.words,
         **{
             name: asdict(finding) if finding else None
             for name, finding in {**findings, "published_whole": verdict.whole}.items()

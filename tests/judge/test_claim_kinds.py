@@ -128,6 +128,14 @@ def test_a_sampling_error_on_both_sides_widens_a_range():
     means = [Means({asked: mean}, True, errors={asked: 0.01}) for mean in (0.74, 0.743)]
     rounded = [claim.assess(found).is_rounded for found in means]
     assert rounded == [True, False]
+    # Beyond half a unit below the bound, noise is needed, and said with its numbers.
+    found = [claim.assess(Means({asked: m}, True, errors={asked: 0.01})) for m in (0.766, 0.743)]
+    assert [(one.is_rounded, one.is_noisy) for one in found] == [(True, False), (False, True)]
+    assert [one.text for one in found] == [
+        "0.766",
+        "0.743; within noise: dp-ebm ε=1 (0.743; counts from 0.7367 to 0.8433)",
+    ]
+    assert found[0].allowed["dp-ebm ε=1"] == pytest.approx((0.73672, 0.84328), abs=1e-5)
 
     # 0.765 - 2 sqrt(2) 0.01 = 0.7367, 0.815 + 2 sqrt(2) 0.01 = 0.8433.
     assert [holds(mean, 0.01) for mean in (0.736, 0.737, 0.843, 0.844)] == [
@@ -137,6 +145,22 @@ def test_a_sampling_error_on_both_sides_widens_a_range():
         False,
     ]
     assert not holds(0.764, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "mean", "words"),
+    [({"low": "0.77"}, 0.75, "from 0.7367 on"), ({"high": "0.81"}, 0.83, "up to 0.8433")],
+)
+def test_a_single_bound_widened_by_noise_is_named(bounds, mean, words):
+    claim = Within(
+        name="range", section="section 1", states="Beyond.", table="1", dataset="adult",
+        methods="dp-ebm", epsilons=1.0, metric="auc", **bounds,
+    )  # fmt: skip
+    (asked,) = claim.unprinted("paper")
+    found = claim.assess(Means({asked: mean}, True, errors={asked: 0.01}))
+    assert found.holds
+    assert found.is_noisy
+    assert found.text == f"{mean}; within noise: dp-ebm ε=1 ({mean}; counts {words})"
 
 
 def test_a_range_needs_a_bound():

@@ -1,4 +1,4 @@
-"""A claim of the first paper: not run, one that does not hold, and one that needs rounding."""
+"""A claim of the first paper: not run, one that fails, and ones that need rounding or noise."""
 
 from dataclasses import replace
 
@@ -22,4 +22,9 @@ ROUNDED = replace(
     NOT_RUN,
     outcome=Outcome.HOLDS,
     measured=Finding(True, {}, "largest loss 0.054 (adult)", is_rounded=True),
+)
+NOISY = replace(
+    NOT_RUN,
+    outcome=Outcome.HOLDS,
+    measured=Finding(True, {}, "0.743", is_noisy=True, allowed={"ebm": (0.7367, None)}),
 )

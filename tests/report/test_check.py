@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from dprepro.judge.check import Again, CheckReport, check_documents
+from dprepro.judge.claims import Outcome
 from dprepro.judge.deviations import Deviation
 from dprepro.judge.forensics import Judgement
 from dprepro.judge.omnibus import ColumnState, ColumnVerdict, Omnibus
@@ -20,9 +21,11 @@ from dprepro.report.check import (
     render_claims,
     render_rerun,
 )
+from dprepro.report.ci_formats import cases
+from dprepro.report.rows import claim_row
 from dprepro.results.folder import Results
 from dprepro.results.margins import margins
-from tests.report.claims import FAILED, NOT_RUN, REPORT, ROUNDED
+from tests.report.claims import FAILED, NOISY, NOT_RUN, REPORT, ROUNDED
 from tests.report.journals import cell, records, spread
 
 PAPER = load_documents()["dp-ebm-2021"]
@@ -296,6 +299,19 @@ def test_a_claim_that_needs_rounding_says_so():
     assert shown_claims(render_claims([ROUNDED])).startswith(
         "Claims holds after rounding: dp-ebm-2021"
     )
+
+
+def test_a_claim_that_needs_noise_says_so_in_words_and_numbers():
+    assert shown_claims(render_claims([NOISY])).startswith("Claims holds within noise: dp-ebm-2021")
+    both = replace(NOISY, measured=replace(NOISY.measured, is_rounded=True))
+    assert both.words == "holds within noise, after rounding"
+    assert replace(NOISY, outcome=Outcome.NOT_RUN).words == "not run"
+    row = claim_row(NOISY)
+    assert (row["verdict"], row["verdict_in_words"]) == ("holds", "holds within noise")
+    assert row["measured"]["is_noisy"]
+    assert row["measured"]["allowed"] == {"ebm": (0.7367, None)}
+    (case,) = [c for c in cases(replace(REPORT, claims=[NOISY])) if c.group.endswith(".claims")]
+    assert case.text.startswith("holds within noise: ")
 
 
 def test_a_check_shows_claims_and_fails_on_one_that_does_not_hold():
