@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dprepro.experiment.journal import JournalContents
     from dprepro.judge.check import Again, CheckReport, LeftOut
     from dprepro.judge.rerun import Repeated, RerunReport, Sample
+    from dprepro.papers.document import Document
     from dprepro.report.ci_formats import Case
     from dprepro.report.findings import Finding
     from dprepro.results.folder import Results
@@ -216,9 +217,10 @@ def check(
     widths = margins(margin)
     with Waiting() as waiting:
         waiting.step("reading the journals")
+        found = read(results, config)
+        paper = paper or (_paper_of(found) if config else None)
         documents = select_documents(paper)
         explained, explained_claims = load_deviations(deviations), load_claim_deviations(deviations)
-        found = read(results, config)
         waiting.step("comparing the results with printed numbers and claims")
         held_out = [] if config else read_held_out(results, found, documents)
         report = check_documents(
@@ -232,7 +234,9 @@ def check(
         report, left_out = touched(report, documents)
     own = own_papers(found) if paper is None else []
     if not report.measured and not fast:
-        ways = own if own and not (dataset or method) else ["`dprepro run adult` makes some"]
+        ways = own or ([_how_to_answer(found, documents[0], paper)] if paper else [])
+        if dataset or method or not any(ways):
+            ways = ["`dprepro run adult` makes some"]
         raise DpreproError(
             f"no verdict: the journals in {results} hold no result for "
             f"{'these cells' if dataset or method else 'a printed cell'}. {'. '.join(ways)}"
@@ -248,6 +252,34 @@ def check(
     _show(_answer(report, left_out, again, require_all, view), view)
     if not report.passes(require_all) or (again is not None and not again.passes):
         raise typer.Exit(1)
+
+
+def _paper_of(found: Results) -> str | None:
+    """Return the folder of the user's own paper that all these configs answer to, if it is here."""
+    from dprepro.papers.folders import FOLDER, folder_beside
+
+    named = {plan.paper for plan in found.plans.values()} - {None}
+    name = named.pop() if len(named) == 1 else None
+    if name is None or (FOLDER / name).is_dir():
+        return None
+    folder = folder_beside(name)
+    return None if folder is None else f"./{folder}"
+
+
+def _how_to_answer(found: Results, document: Document, given: str) -> str:
+    """Say which configs name no document, and how they name this one; empty if all name one."""
+    from dprepro.runtime.text import in_short
+
+    others = [name for name, plan in found.plans.items() if plan.paper is None]
+    if not others:
+        return ""
+    it = "it" if len(others) == 1 else "them"
+    table = next(iter(document.tables))
+    return (
+        f"{in_short(others)} {'does' if len(others) == 1 else 'do'} not name {given}: add "
+        f"`published: {{paper: {given}, table: {table}}}` to {it}, the path from the config's "
+        "folder, and give `dprepro run` again, which keeps what has finished"
+    )
 
 
 def _refuse_parts(*parts: object) -> None:

@@ -114,7 +114,8 @@ def table(
     dataset
         Only this dataset, or these.
     paper
-        Compare with this document alone, as `verdicts`; default all documents.
+        Only results that answer to this document, named as in `verdicts`, and compared with it
+        alone; default all results and documents.
     shipped
         Add the runs that come with dprepro, whose methods are marked ``(shipped run)``.
 
@@ -133,6 +134,7 @@ def table(
     [0.5, 1.0, 2.0, 4.0, 8.0]
     """
     from dprepro.cli.options import read
+    from dprepro.judge.cell_matching import of_document
     from dprepro.judge.verdicts import judge_cells
     from dprepro.papers.document import select_documents
     from dprepro.report.frames import result_frame
@@ -145,13 +147,15 @@ def table(
     documents = select_documents(_paper(paper))
     found = read(folder, names, flag("shipped", shipped))
     found = found.of_datasets(data) if data else found
+    found = found if paper is None else of_document(found, documents[0])
     every, named = wanted == "all", wanted not in (None, "all")
     metrics = [find_metric(str(wanted)).name] if named else []
     verdicts = [v for document in documents for v in judge_cells(document, found, margins())]
     frame = result_frame(found, verdicts, metrics, every)
     if frame.empty:
         raise DpreproError(
-            f"no result in {folder}{f' has the metric {wanted!r}' if named else ''}: `dprepro run` "
+            f"no result in {folder}{'' if paper is None else f' of {documents[0].paper}'}"
+            f"{f' has the metric {wanted!r}' if named else ''}: `dprepro run` "
             "makes some, and metric='all' returns every metric there is"
         )
     return frame

@@ -180,6 +180,17 @@ def printed_places(document: Document) -> set[Place]:
     return {(c.table, c.dataset, c.method, c.epsilon) for c in document.cells()}
 
 
+def of_document(results: Results, document: Document) -> Results:
+    """Return the results that stand in a table of a document, of each what is `answering`."""
+    places = printed_places(document)
+    cells = [
+        cell.answering
+        for cell in results.cells
+        if any(stands_in(cell, document, table, places) for table in document.tables)
+    ]
+    return Results(tuple(cells), results.plans, held=results.held)
+
+
 def stands_in(
     result: ResultCell, document: Document, table: str, places: Collection[Place]
 ) -> bool:

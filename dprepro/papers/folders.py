@@ -95,6 +95,14 @@ def folder_beside(name: str, place: Path = Path()) -> Path | None:
     return None
 
 
+def own_folder(name: str) -> str | None:
+    """Return the folder of a user's own paper that was opened, as they name it, else None."""
+    if name not in _own:
+        return None
+    found, here = _own[name], Path().resolve()
+    return f"./{found.relative_to(here)}" if found.is_relative_to(here) else str(found)
+
+
 def is_folder(given: str, beside: Path = Path()) -> bool:
     """Whether a user means a folder: it is written as a path, or holds a paper."""
     is_path = given.startswith((".", "~")) or any(mark in given for mark in {"/", os.sep})

@@ -15,7 +15,7 @@ from dprepro.judge.rerun import RerunReport
 from dprepro.judge.verdicts import CellVerdict, Verdict
 from dprepro.papers.hypotheses import load_hypotheses
 from dprepro.privacy.guarantee_status import NO_LEDGER
-from dprepro.report.findings import ADVICE, RECORD, outcome_in_words, place_in_words
+from dprepro.report.findings import RECORD, advice, outcome_in_words, place_in_words
 from dprepro.report.forensics import render_choices
 from dprepro.report.formatting import (
     FIGURES,
@@ -337,7 +337,5 @@ def _stale_claim(claim: ClaimVerdict) -> Text:
 
 def _outcome(report: CheckReport, require_all: bool) -> Text:
     """Say how the check ended, how much of the documents that is about, and what to do."""
-    unexplained = report.unexplained or report.unexplained_claims or report.untested
-    advice = f" {ADVICE}" if unexplained else ""
-    said = outcome_in_words(report, require_all)
-    return Text(said + advice, outcome_style(report.passes(require_all), bool(report.unfinished)))
+    said = f"{outcome_in_words(report, require_all)} {advice(report)}".strip()
+    return Text(said, outcome_style(report.passes(require_all), bool(report.unfinished)))

@@ -11,8 +11,8 @@ from dprepro.judge.check import Again, CheckReport
 from dprepro.judge.claims import Outcome
 from dprepro.judge.verdicts import CellVerdict, Verdict
 from dprepro.report.findings import (
-    ADVICE,
     Finding,
+    advice,
     claim_in_words,
     figures_in_words,
     findings_again,
@@ -170,8 +170,8 @@ def markdown_check(
 ) -> str:
     """Return a whole check for ``$GITHUB_STEP_SUMMARY``; `details` adds every cell and claim."""
     parts = list(markdown_outcome(outcome, passes, found))
-    if report.unexplained or report.unexplained_claims or report.untested:
-        parts.append(markdown(ADVICE))
+    if said := advice(report):
+        parts.append(markdown(said))
     shown = [verdict for verdict, count in report.counts.items() if count]
     heads = ["Document", "Cells", *(verdict.value for verdict in shown)]
     rows = []

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dprepro.judge.check import Again, CheckReport
 from dprepro.judge.claims import ClaimVerdict
 from dprepro.judge.verdicts import CellVerdict
+from dprepro.papers.folders import own_folder
 from dprepro.report.formatting import (
     causes_in_words,
     judged_in_words,
@@ -16,12 +17,6 @@ from dprepro.report.formatting import (
 from dprepro.results.cell import TUNED_NOTE
 from dprepro.results.margins import level
 
-ADVICE = (
-    "Look for a fault of ours first. If there is none, add what you found, or what you "
-    "tried, to dprepro/papers/library/PAPER/deviations.yaml; hypotheses about a "
-    "column go to hypotheses.yaml beside it."
-)
-"""What to do about a deviation without an explanation."""
 RECORD = (
     "If the change is meant, `dprepro check --record` records it, and the difference of "
     "the file shows a reviewer what changed."
@@ -37,6 +32,23 @@ class Finding:
     is_error: bool
     title: str
     text: str
+
+
+def advice(report: CheckReport) -> str:
+    """Return what to do about deviations without an explanation; empty if there are none."""
+    papers = [
+        *(cell.published.paper for cell in report.unexplained),
+        *(claim.paper for claim in report.unexplained_claims),
+        *(column.paper for column in report.untested),
+    ]
+    if not papers:
+        return ""
+    folders = dict.fromkeys(own_folder(p) or "dprepro/papers/library/PAPER" for p in papers)
+    files = " or ".join(f"{folder}/deviations.yaml" for folder in folders)
+    return (
+        "Look for a fault of ours first. If there is none, add what you found, or what you "
+        f"tried, to {files}; hypotheses about a column go to hypotheses.yaml beside it."
+    )
 
 
 def place_in_words(cell: CellVerdict) -> str:

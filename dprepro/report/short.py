@@ -11,9 +11,9 @@ from rich.text import Text
 from dprepro.judge.check import Again, CheckReport, LeftOut
 from dprepro.judge.claims import Outcome
 from dprepro.report.findings import (
-    ADVICE,
     RECORD,
     Finding,
+    advice,
     again_in_words,
     findings,
     findings_again,
@@ -104,8 +104,8 @@ def render_short(
     if idle:
         cells = counted(sum(len(parts[paper].verdicts) for paper in idle), "cell")
         listed.append(Text(f"Nothing was run of {cells} of {', '.join(idle)}.", style="dim"))
-    if report.unexplained or report.unexplained_claims or report.untested:
-        foot.append(Text(ADVICE, style="dim"))
+    if said_next := advice(report):
+        foot.append(Text(said_next, style="dim"))
     found.sort(key=lambda one: not one.is_error)
     return Screen(head, listed, found, [*foot, _details(report, left_out)])
 

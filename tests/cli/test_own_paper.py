@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from dprepro import table
+from dprepro.cli import app
 from dprepro.judge.claims import load_claims
 from dprepro.papers import folders
 from dprepro.papers.cells import load_published
@@ -48,16 +52,20 @@ published: {paper: ../mypaper, table: "1"}
 """
 
 
+def write_paper(place: Path) -> None:
+    rows = [HEADER, '"mine-2026","1",small,linear,inf,rmse,"55.1",']
+    place.mkdir()
+    (place / "cells.csv").write_bytes(("\ufeff" + "\r\n".join(rows) + "\r\n").encode())
+    (place / "paper.yaml").write_text(PAPER)
+    (place / "claims.yaml").write_text("paper: mine-2026\n")
+
+
 @pytest.fixture(autouse=True)
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder as a spreadsheet writes it: with a byte order mark, CRLF and quotes."""
     monkeypatch.setattr(folders, "_own", {})
     monkeypatch.chdir(tmp_path)
-    rows = [HEADER, '"mine-2026","1",small,linear,inf,rmse,"55.1",']
-    Path("mypaper").mkdir()
-    Path("mypaper/cells.csv").write_bytes(("\ufeff" + "\r\n".join(rows) + "\r\n").encode())
-    Path("mypaper/paper.yaml").write_text(PAPER)
-    Path("mypaper/claims.yaml").write_text("paper: mine-2026\n")
+    write_paper(tmp_path / "mypaper")
     return tmp_path / "mypaper"
 
 
@@ -88,6 +96,64 @@ def test_results_of_ones_own_are_judged_wherever_the_folder_lies(
     assert dprepro("cite", "../link") == "@misc{mine-2026,\n  title = {A paper of mine}\n}\n"
     dprepro("report", *given, "--output", tmp_path / "page.html")
     assert "A paper of mine" in (tmp_path / "page.html").read_text()
+
+
+@pytest.fixture(scope="module")
+def journals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The journals of a config that answers to the paper, and of one that does not."""
+    place = tmp_path_factory.mktemp("study")
+    (place / "small.yaml").write_text(CARD)
+    (place / "answers.yaml").write_text(CONFIG.replace("../", "./"))
+    own = CONFIG.replace("splits: 2", "splits: 3").splitlines(keepends=True)[:-1]
+    (place / "own.yaml").write_text("".join(own).replace("[linear]", "[linear, dp-linear-fair]"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(folders, "_own", {})
+        patch.chdir(place)
+        write_paper(place / "mypaper")
+        dprepro("run", "answers.yaml", "own.yaml", "--jobs", "1")
+    return place / "results"
+
+
+@pytest.fixture
+def ran(mine: Path, journals: Path) -> Path:
+    """A copy of these journals beside the paper."""
+    return Path(shutil.copytree(journals, mine.parent / "results"))
+
+
+def test_a_config_that_does_not_name_the_paper_adds_nothing_to_it(ran: Path) -> None:
+    given = ("--paper", "./mypaper", "--format", "json")
+    alone, both = (
+        json.loads(dprepro("table", *given, "--compare", *more))
+        for more in (("--config", "answers"), ())
+    )
+    assert both == alone
+    assert [(row["splits"], row["config"]) for row in both if row["mean"]] == [(2, ["answers"])]
+    frame = table(results=ran, paper="./mypaper")
+    assert frame["method"].tolist() == ["linear"]
+    assert frame["config"].tolist() == ["answers"]
+    assert frame["splits"].tolist() == [2]
+    assert set(table(results=ran)["method"]) == {"linear", "dp-linear-fair"}
+
+
+def test_check_follows_a_config_to_the_folder_of_its_paper(
+    ran: Path, mine: Path, tmp_path: Path
+) -> None:
+    assert "1 of 1 cell judged" in dprepro("check", "--config", "answers")
+    with pytest.raises(DpreproError, match=r"own does not name ./mypaper: add `published: "):
+        dprepro("check", "--config", "own", "--paper", "./mypaper")
+    mine.rename(tmp_path.parent / f"{tmp_path.name}-moved")
+    with pytest.raises(DpreproError, match="answers answers to mine-2026, a paper of your own"):
+        dprepro("check", "--config", "answers")
+
+
+def test_advice_names_the_folder_of_the_paper(ran: Path, mine: Path) -> None:
+    entry = "{name: near, section: s, states: x, table: 1, dataset: small, methods: linear, "
+    entry += "epsilons: inf, metric: rmse, high: 1}"
+    (mine / "claims.yaml").write_text(f"paper: mine-2026\nwithin:\n  - {entry}\n")
+    outcome = CliRunner().invoke(app, ["check", "--paper", "./mypaper"])
+    assert outcome.exit_code == 1
+    assert "./mypaper/deviations.yaml" in outcome.stdout
+    assert "library" not in outcome.stdout
 
 
 @pytest.mark.parametrize(
