@@ -172,7 +172,7 @@ def check(
 
     Example: dprepro check --config adult --format junit
 
-    Example: dprepro check --config quickstart --baseline main
+    Example: dprepro check --config adult --baseline HEAD
 
     Example: dprepro check --fast --config quickstart --tolerance 1e-9
     """
