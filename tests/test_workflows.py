@@ -196,7 +196,8 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, di
     )
     for file in (python, script):
         file.chmod(0o755)
-    unwanted = ("GITHUB_", "RUNNER_", "CI_", "PYTEST_", "MAKE")
+    # A test that ran something in this process leaves PYTHONSAFEPATH, which no service sets.
+    unwanted = ("GITHUB_", "RUNNER_", "CI_", "PYTEST_", "MAKE", "PYTHONSAFEPATH")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(unwanted)}
     kept |= {"PYTHONPATH": str(ROOT), "RUNNER_TEMP": str(temporary), "CI": "true"}
     kept |= {"DPREPRO_STATE": str(temporary / "state"), "COLUMNS": "80"}

@@ -27,6 +27,9 @@ class Place(NamedTuple):
     rows: range
     lines: np.ndarray | None
 
+    def __repr__(self) -> str:
+        return f"Place({len(self.rows)} rows)"
+
 
 def places_of(raw: RawTable, records: np.ndarray) -> list[Place]:
     """Return where rows stand; nothing if that is not known, as of files that are joined.

@@ -151,7 +151,7 @@ def test_a_claim_on_cells_that_are_not_printed_names_places_of_the_layout(
     paper: Path, old: str, new: str, messages: tuple[str, ...]
 ) -> None:
     spoil(paper / "claims.yaml", old, new)
-    line = "line 6, within[0]: claim above-nine-tenths: "
+    line = "line 7, within[0]: claim above-nine-tenths: "
     faults = check_paper(str(paper)).faults
     assert len(faults) == len(messages)
     for fault, message in zip(faults, messages, strict=True):
