@@ -149,7 +149,7 @@ lint: install-dev ## Check style, types, import rules, and the files that CI ser
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 # Needs nothing of what install-dev installs: both can go on at a time.
-wheel-test: $(VENV)/bin/python ## Run the quickstart from the wheel: oldest and newest Python, lowest versions
+wheel-test: $(VENV)/bin/python ## Run the quickstart from the wheel: newest Python, and oldest with the lowest versions
 	$(BIN)/python .ci/wheel.py $(WHEEL_TEST)
 
 release: $(VENV)/bin/python ## Make wheel, sdist, list of parts (SBOM) and checksums of this commit in out/release

@@ -1,6 +1,6 @@
 """Try the wheel where there is no source tree: the quickstart in bare virtual environments.
 
-    python .ci/wheel.py              the oldest and the newest Python here, and the lowest versions
+    python .ci/wheel.py              the newest Python here, and the oldest with the lowest versions
     python .ci/wheel.py --all        every Python here that the project allows
     python .ci/wheel.py --only 3.12  one of them; --lowest for the lowest versions alone
 
@@ -50,11 +50,7 @@ def main() -> int:
     for version in VERSIONS:
         if version not in found:
             print(f"Python {version}: not installed here, skipped", flush=True)
-    wanted = (
-        list(found)
-        if asked.all
-        else asked.only or sorted({min(found, key=_order), max(found, key=_order)})
-    )
+    wanted = list(found) if asked.all else asked.only or [max(found, key=_order)]
     if missing := [version for version in wanted if version not in found]:
         parser.error(f"Python {', '.join(missing)} is not here; here are {', '.join(found)}")
     with tempfile.TemporaryDirectory(prefix="dprepro-wheel-") as folder:
