@@ -331,9 +331,9 @@ def printed_sample(cell: PublishedCell, document: Document) -> Sample:
     """Return a printed mean with what is known of its spread.
 
     A printed standard error stays as it is, whatever the splits of the protocol. A figure without a
-    standard deviation is taken for a single run. So is a mean over repeats that
-    share one draw of noise, or one split: their spread does not hold that of what they share, so it
-    is the least that the spread can be.
+    standard deviation is taken for a single run. So is a mean over runs that share one draw of
+    noise, or one split: what they share does not vary between them, so their spread is a lower
+    bound.
     """
     protocol = document.protocol_of(cell.table, cell.dataset)
     spread = document.spread_of(cell)

@@ -313,14 +313,14 @@ def test_what_the_config_asks_for_no_longer_is_said(ran, lab):
 
 
 def test_a_fit_that_fails_now_is_a_difference(lab, in_process, monkeypatch):
-    mended = lab.folder / "mended"
-    mended.touch()
-    monkeypatch.setenv("MENDED", str(mended))
+    allows_fits = lab.folder / "mended"  # the method fails as long as this file is not there
+    allows_fits.touch()
+    monkeypatch.setenv("MENDED", str(allows_fits))
     monkeypatch.chdir(lab.folder)
     lab.config(epsilons=[1], splits=2, methods=["unless-mended"])
     run("lab.yaml", "--jobs", 1)
     assert again()[0] == 0
-    mended.unlink()
+    allows_fits.unlink()
     code, text = again()
     assert (code, text.count("failed now: RuntimeError: ")) == (1, 2)
     assert "--tolerance" not in text

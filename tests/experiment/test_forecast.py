@@ -13,7 +13,7 @@ from dprepro.experiment.record import Record, Task
 from tests.experiment.test_record import TASK
 from tests.report.journals import write
 
-TODO = [replace(TASK, split=split) for split in range(4)]
+TASKS = [replace(TASK, split=split) for split in range(4)]
 NONE = Path("nowhere")
 
 
@@ -30,7 +30,7 @@ def only(todo: list[Task], own: Path, shipped: Path = NONE) -> Expected:
 def test_a_task_takes_the_mean_of_its_method_and_dataset(tmp_path: Path) -> None:
     write(tmp_path, "one", [*took(2.0), *took(4.0, epsilon=8.0), *took(90.0, dataset="other")])
     write(tmp_path, "two", [*took(6.0, label="k"), *took(90.0, method="n")])
-    part = only(TODO, tmp_path)
+    part = only(TASKS, tmp_path)
     assert (part.tasks, part.seconds, part.total) == (4, 4.0, 16.0)
     assert (part.is_own, part.is_same) == (True, True)
 
@@ -40,7 +40,7 @@ def test_a_packed_journal_and_one_that_failed_or_is_damaged(tmp_path: Path) -> N
     failed = [replace(record, status="failed", metrics={}) for record in took(3.0)]
     write(tmp_path, "failed", failed)
     (tmp_path / "damaged.jsonl").write_text("nothing\n")
-    assert only(TODO, tmp_path).seconds is None
+    assert only(TASKS, tmp_path).seconds is None
 
 
 def test_the_same_parameters_come_before_ones_own_records(tmp_path: Path) -> None:
@@ -50,9 +50,9 @@ def test_the_same_parameters_come_before_ones_own_records(tmp_path: Path) -> Non
         (shipped, "b", [*took(8.0), *took(100.0, params={"rounds": 9})]),
     ):
         write(folder, name, records)
-    part = only(TODO, own, shipped)
+    part = only(TASKS, own, shipped)
     assert (part.seconds, part.is_own, part.is_same) == (8.0, False, True)
-    other = [replace(task, params={"rounds": 7}) for task in TODO]
+    other = [replace(task, params={"rounds": 7}) for task in TASKS]
     part = only(other, own, shipped)
     assert (part.seconds, part.is_own, part.is_same) == (2.0, True, False)
     assert only(other, NONE, shipped).seconds == 54.0
