@@ -3,8 +3,8 @@
 Each command is a process of its own, as a user starts it, by one interpreter, with the results that
 its checkout holds. The checkouts take turns. One untimed turn warms the disk and compiles kernels,
 but for what is cold. Processor seconds are those of a command with its workers, peak memory is that
-of its largest process. With --records, `table wine-white` also reads synthetic results of growing
-size, on this checkout. Prints Markdown.
+of its largest process. Byte code is kept, as for a user. With --records, `table wine-white` also
+reads synthetic results of growing size, on this checkout. Prints Markdown.
 
 Example: python benchmarks/commands.py --old ../before --commands table check --turns 5
 """
@@ -55,6 +55,15 @@ COMMANDS = {
 """Arguments, where `{new}` is an empty folder, `{kept}` a copy of the results, `{rows}` a table."""
 MISTAKES = {"typo": 2}
 """Exit codes, where they are not 0."""
+LAUNCHER = """
+import os, sys
+said, *command = sys.argv[1:]
+streams = [(os.POSIX_SPAWN_DUP2, int(said), stream) for stream in (1, 2)]
+process = os.posix_spawn(command[0], command, os.environ, file_actions=streams)
+_, status, used = os.wait4(process, 0)
+print(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+"""
+"""Starts a command. Its peak memory is at least that of who starts it: this program has 100 MiB."""
 
 
 @dataclass(frozen=True)
@@ -69,19 +78,24 @@ class Cost:
 def cost(checkout: Path, arguments: Sequence[str], cache: Path, code: int = 0) -> Cost:
     """Run a command of a checkout to its end, in its folder."""
     environment = {**os.environ, "PYTHONPATH": str(checkout), "DPREPRO_CACHE": str(cache)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-m", "dprepro", *arguments]
     with tempfile.TemporaryFile() as said:
         start = time.perf_counter()
-        process = subprocess.Popen(
-            command, cwd=checkout, env=environment, stdout=said, stderr=subprocess.STDOUT
+        found = subprocess.run(
+            [sys.executable, "-S", "-c", LAUNCHER, str(said.fileno()), *command],
+            cwd=checkout,
+            env=environment,
+            stdout=subprocess.PIPE,
+            pass_fds=[said.fileno()],
+            check=True,
         )
-        _, status, used = os.wait4(process.pid, 0)
         wall = time.perf_counter() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != code:
+        returned, processor, memory = map(float, found.stdout.split())
+        if returned != code:
             said.seek(0)
-            sys.exit(f"{checkout}: {arguments}: {process.returncode}\n{said.read().decode()}")
-    return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+            sys.exit(f"{checkout}: {arguments}: {returned:.0f}\n{said.read().decode()}")
+    return Cost(wall, processor, memory)
 
 
 def new_rows(path: Path, rows: int) -> None:
@@ -115,10 +129,14 @@ def synthetic(path: Path, records: int) -> None:
         )
         for record in cells
     }
-    stated = replace(
-        plan,
-        splits=splits,
-        cells=tuple(replace(cell, keys=keys[cell.label, cell.epsilon]) for cell in plan.cells),
+    stated = plan.model_copy(
+        update={
+            "splits": splits,
+            "cells": tuple(
+                cell.model_copy(update={"keys": keys[cell.label, cell.epsilon]})
+                for cell in plan.cells
+            ),
+        }
     )
     head = columns_of([written(stated.to_json())[:-1]])
     rows = columns_of([written(record.to_json())[:-1] for record in cells])
