@@ -49,13 +49,14 @@ def _root(
 
 
 _MODULES = {
-    "audit": "audit", "budget": "release", "check": "check", "cite": "cite", "compare": "compare",
+    "audit": "audit", "budget": "budget", "check": "check", "cite": "cite", "compare": "compare",
     "configs": "catalogue", "data": "data", "documents": "catalogue", "edit": "models",
     "export": "export", "export-crate": "export", "fit": "models", "forensics": "forensics",
     "ledger": "ledger", "methods": "catalogue", "new": "new", "paper": "paper", "plot": "plot",
     "predict": "predict", "release": "release", "report": "report", "results": "results",
     "run": "run", "schema": "schema", "score": "models", "show": "show", "table": "table",
     "tune": "tune", "verify": "release", "votes": "show",
+    "withdraw": "budget",
 }  # fmt: skip
 """In which module of this folder each command is, a function or a group of its name."""
 

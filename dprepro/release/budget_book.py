@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple
@@ -40,8 +40,8 @@ from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import read_bytes
 
 _FILE = "budget-book.json"
-_VERSION: Final = 3
-_READ = (2, _VERSION)
+_VERSION: Final = 4
+_READ = (2, 3, _VERSION)
 _USE = (
     "the budget book",
     "Nothing is released without it: make its folder writable, or set "
@@ -52,6 +52,15 @@ _NOTE = (
     "release it. Without it dprepro forgets what was spent: keep a copy of it and of the "
     "register of private data beside it."
 )
+
+
+class Withdrawal(BaseModel):
+    """That a release was taken back: on which day, and why, in the owner's words."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    date: str
+    reason: str
 
 
 class Entry(BaseModel):
@@ -84,6 +93,8 @@ class Entry(BaseModel):
     other_people
         Names of earlier releases with rows like these, of which the owner of the data said that
         they are of other people.
+    withdrawn
+        When and why it was taken back; None if it was not. Its budget stays spent.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -103,6 +114,7 @@ class Entry(BaseModel):
     sketch: Sketch | None = None
     like: dict[str, str] = Field(default_factory=dict)
     other_people: dict[str, str] = Field(default_factory=dict)
+    withdrawn: Withdrawal | None = None
 
     @property
     def counts(self) -> bool:
@@ -136,7 +148,7 @@ class Book(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     note: str = _NOTE
-    version: Literal[2, 3] = _VERSION
+    version: Literal[2, 3, 4] = _VERSION
     register_id: str
     entries: Annotated[list[Entry], Field(default_factory=list)]
 
@@ -318,6 +330,50 @@ def settle(name: str, status: Status, **found: object) -> None:
             for e in book.entries
         ]
         _write(path, book)
+
+
+def withdraw(is_it: Callable[[Entry], bool], why: Withdrawal) -> Entry | None:
+    """Mark a release as withdrawn, and return its entry. What it spent stays spent.
+
+    None, and nothing is changed, if the book has no finished release of which `is_it` holds.
+
+    Raises
+    ------
+    DpreproError
+        If the book cannot be used, or has the release as withdrawn already.
+    """
+    with in_use(book_path(), *_USE) as path:
+        book = _read(path)  # with whatever register: the entry is there
+        found = [k for k, e in enumerate(book.entries) if e.status == "released" and is_it(e)]
+        if not found:
+            return None
+        entry = book.entries[found[-1]]
+        if entry.withdrawn is not None:
+            raise DpreproError(
+                f"it was withdrawn on {entry.withdrawn.date} already: {entry.withdrawn.reason}. "
+                "Nothing is changed"
+            )
+        book.entries[found[-1]] = entry = entry.model_copy(update={"withdrawn": why})
+        _write(path, book)
+    return entry
+
+
+def withdrawal_of(model_sha256: str) -> Withdrawal | None:
+    """Return why the release of a model was withdrawn, by the book of this machine, if any.
+
+    Nothing is written, nor is the book locked: readers elsewhere need no folder of private state.
+
+    Raises
+    ------
+    DpreproError
+        If there is a book and it cannot be read.
+    """
+    path = book_path()
+    try:
+        entries = _read(path).entries
+    except OSError as error:
+        raise DpreproError(f"cannot read the budget book, {path}: {error.strerror}") from error
+    return next((e.withdrawn for e in entries if e.model_sha256 == model_sha256), None)
 
 
 @dataclass(frozen=True)

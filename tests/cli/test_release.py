@@ -80,6 +80,9 @@ def test_a_release_is_a_model_and_its_statement(tmp_path: Path, state: Path) -> 
     ):  # fmt: skip
         assert words in said
     assert "agree" in dprepro("verify", out)
+    dprepro("withdraw", out, "--reason", "a ward is missing")
+    failed = CliRunner().invoke(app, ["verify", str(out)])
+    assert (failed.exit_code, "do not use it: a ward is missing" in failed.output) == (1, True)
     (out / "statement.md").write_text("It is safe.")
     failed = CliRunner().invoke(app, ["verify", str(out)])
     assert (failed.exit_code, "statement.md: not the text" in failed.output) == (1, True)

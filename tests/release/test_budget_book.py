@@ -165,7 +165,7 @@ def test_a_damaged_book_releases_nothing(text: str) -> None:
 def test_a_book_of_another_version_releases_nothing() -> None:
     book_path().parent.mkdir()
     book_path().write_text('{"version": 1, "entries": []}')
-    with pytest.raises(DpreproError, match="has version 1, and this dprepro reads version 3"):
+    with pytest.raises(DpreproError, match="has version 1, and this dprepro reads version 4"):
         reserve(entry(), gaussian_ledger())
 
 
