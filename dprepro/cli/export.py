@@ -222,7 +222,8 @@ def _verdicts(folder: Path, found: Results, described: dict[str, str]) -> None:
 
 def _pictures(found: Results, folder: Path) -> list[Path]:
     from dprepro.papers.document import select_documents
-    from dprepro.report.draw.curves import build_panels, write_figures
+    from dprepro.report.draw.pages import write_figures
+    from dprepro.report.draw.panels import build_panels
     from dprepro.report.layout import build_tables
 
     tables = build_tables(found, select_documents(None), compare=True)

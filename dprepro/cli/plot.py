@@ -122,12 +122,8 @@ def curves(
     from dprepro.cli import options
     from dprepro.cli.streams import Patience
     from dprepro.papers.document import select_documents
-    from dprepro.report.draw.curves import (
-        build_panels,
-        methods_to_colour,
-        most_methods,
-        write_figures,
-    )
+    from dprepro.report.draw.pages import write_figures
+    from dprepro.report.draw.panels import build_panels, methods_to_colour, most_methods
     from dprepro.report.draw.style import MOST_COLOURED
     from dprepro.report.layout import build_tables
     from dprepro.results.margins import find_metric

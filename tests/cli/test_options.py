@@ -17,7 +17,7 @@ from dprepro.experiment.record import Record
 from dprepro.judge import deviations
 from dprepro.methods import registry
 from dprepro.papers.document import load_documents
-from dprepro.report.draw.curves import build_panels
+from dprepro.report.draw.panels import build_panels
 from dprepro.report.layout import build_tables
 from dprepro.runtime import files
 from dprepro.runtime.errors import DpreproError

@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 
-from dprepro.report.draw.curves import Point, kept_apart
+from dprepro.report.draw.curves import kept_apart
 from dprepro.report.draw.keys import EDGE, Key, draw_legend, line_style, set_out
+from dprepro.report.draw.panels import Point
 from dprepro.report.draw.sheet import COLUMN, Sheet
 from dprepro.report.draw.style import (
     MOST_COLOURED,

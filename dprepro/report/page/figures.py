@@ -20,8 +20,10 @@ from dprepro.judge.omnibus import normal_score
 from dprepro.judge.verdicts import CellVerdict, Verdict
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.report.draw import shapes
-from dprepro.report.draw.curves import Panel, build_panels, draw_curves, looks_of
+from dprepro.report.draw.curves import looks_of
 from dprepro.report.draw.files import Workers, draw_inline, inline
+from dprepro.report.draw.pages import draw_curves
+from dprepro.report.draw.panels import Panel, build_panels
 from dprepro.report.draw.shapes import (
     ModelShapes,
     column_of,

@@ -12,18 +12,15 @@ from matplotlib.image import imread
 
 from dprepro.data import PRIVATE_PREFIX
 from dprepro.papers.document import Column, load_documents
-from dprepro.report.draw.curves import (
+from dprepro.report.draw.curves import kept_apart, looks_of, positions
+from dprepro.report.draw.pages import draw_curves, write_figures
+from dprepro.report.draw.panels import (
     Curve,
     Panel,
     Point,
     build_panels,
-    draw_curves,
-    kept_apart,
-    looks_of,
     methods_to_colour,
     most_methods,
-    positions,
-    write_figures,
     zoom_of,
 )
 from dprepro.report.draw.sheet import Sheet

@@ -19,7 +19,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from dprepro.release import progress
 from dprepro.report.draw import files
-from dprepro.report.draw.curves import draw_curves, looks_of, write_figures
+from dprepro.report.draw.curves import looks_of
 from dprepro.report.draw.files import (
     Workers,
     draw_inline,
@@ -28,6 +28,7 @@ from dprepro.report.draw.files import (
     legible,
     save_figures,
 )
+from dprepro.report.draw.pages import draw_curves, write_figures
 from dprepro.report.draw.sheet import DPI, Sheet
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.terminal import PlainConsole

@@ -14,7 +14,8 @@ from matplotlib.image import imread
 from matplotlib.text import Text
 from matplotlib.ticker import NullFormatter
 
-from dprepro.report.draw.curves import draw_curves, looks_of
+from dprepro.report.draw.curves import looks_of
+from dprepro.report.draw.pages import draw_curves
 from dprepro.report.draw.shapes import draw_shapes
 from tests.report.draw.test_curves import near_and_far
 from tests.report.draw.test_shapes import AGE, PLAIN, PRIVATE
