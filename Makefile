@@ -3,8 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Extra options for pytest, e.g. make test TESTS=tests/methods/dp_ebm
 TESTS ?=
-# Modules to put small faults into, e.g. make mutants MODULES=dprepro/judge/equivalence.py
-MODULES ?= dprepro/judge/equivalence.py
+# Modules to put small faults into, e.g. make mutants MODULES=dprepro/judge/two_means.py
+MODULES ?= dprepro/judge/two_means.py
 # Parsers to fuzz, e.g. make campaign-inputs PARSERS="config card"
 PARSERS ?=
 # Tests at the same time, but for `make test` without TESTS: one more than processors here, as some wait. 0: in one

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import stats
 
 from dprepro.experiment.journal import journal_files, read_journal
-from dprepro.papers.cells import PublishedCell, load_published
+from dprepro.papers.published_cell import PublishedCell, load_published
 
 TEST_SHARE = 0.2
 PLUS, PLAIN = "dp-ebm-plus", "dp-ebm-gdp"

@@ -21,7 +21,7 @@ import numpy as np
 from ebm_plus_paired import p_value
 from scipy.stats import ttest_rel
 
-from dprepro.papers.cells import load_published
+from dprepro.papers.published_cell import load_published
 from dprepro.results.folder import read_results
 
 ROOT = Path(__file__).resolve().parent.parent

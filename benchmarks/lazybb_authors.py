@@ -22,7 +22,7 @@ from dprepro.experiment.record import Task
 from dprepro.experiment.worker import DataRef, fit_task, rows_of
 from dprepro.methods.lazybb.hypotheses import Rule
 from dprepro.methods.lazybb.queries import Literals
-from dprepro.papers.cells import load_published
+from dprepro.papers.published_cell import load_published
 
 EPSILONS = (0.1, 0.5, 1, 5)
 HEADS = ("printed", "ours", "1.25 epsilon", "always 1", "level is 1")

@@ -24,7 +24,7 @@ from sklearn.metrics import roc_auc_score, root_mean_squared_error
 
 from dprepro.data.dataset import Dataset, load
 from dprepro.experiment.splits import split_rows
-from dprepro.papers.cells import PublishedCell, load_published
+from dprepro.papers.published_cell import PublishedCell, load_published
 
 Make = Callable[[int], Any]
 PAPER = "dp-ebm-2021"

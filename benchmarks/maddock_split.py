@@ -33,7 +33,7 @@ from dprepro.data.domain import Domain
 from dprepro.methods.entry import Setting
 from dprepro.methods.random_boosting.estimator import DPRandomBoostingClassifier
 from dprepro.methods.registry import get
-from dprepro.papers.cells import load_published
+from dprepro.papers.published_cell import load_published
 
 CONFIGS = Path(__file__).resolve().parents[1] / "configs"
 DATASET = "give-me-some-credit-complete"

@@ -25,7 +25,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from dprepro.data.dataset import load
 from dprepro.experiment.splits import split_rows
 from dprepro.methods.diffprivlib_adapter import LogisticRegression, RandomForestClassifier
-from dprepro.papers.cells import load_published
+from dprepro.papers.published_cell import load_published
 
 Make = Callable[[float, int], Any]
 SCALINGS = {"raw": (), "standardized": (StandardScaler,), "scaled to [0, 1]": (MinMaxScaler,)}

@@ -22,7 +22,7 @@ from xgboost import XGBClassifier
 
 from dprepro.data.dataset import load
 from dprepro.experiment.splits import split_rows
-from dprepro.papers.cells import load_published
+from dprepro.papers.published_cell import load_published
 
 SPLITS = 3
 

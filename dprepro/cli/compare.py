@@ -246,8 +246,8 @@ def _held(
     """Return the names as they are meant, and the results that hold them, of either side."""
     from dprepro.experiment.method_names import any_name_meant
     from dprepro.judge.comparing import refuse_unknown
-    from dprepro.results.cell import MARK, is_shipped
     from dprepro.results.folder import assemble, beside, holding_both, is_mentioned, tasks_held
+    from dprepro.results.result_cell import MARK, is_shipped
 
     meant = []
     sides: dict[bool, list[str]] = {False: [], True: []}

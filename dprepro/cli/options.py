@@ -111,7 +111,7 @@ def _folder_meant(context: typer.Context, folder: Path) -> Path:
 
 def _say_whose(context: typer.Context) -> None:
     """Say that the shipped runs are left out, unless some are asked for beside one's own."""
-    from dprepro.results.cell import MARK
+    from dprepro.results.result_cell import MARK
 
     given = context.params
     asked = [name for name in given.get("methods") or () if name.endswith(MARK)]

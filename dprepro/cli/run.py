@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dprepro.experiment.config import ExperimentConfig
     from dprepro.experiment.run import Options
     from dprepro.judge.verdicts import CellVerdict, Stage
-    from dprepro.papers.cells import PublishedCell
+    from dprepro.papers.published_cell import PublishedCell
 
 INTERRUPTED = 130
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dprepro.data.card import Card
 from dprepro.data.card_parts import Distinct, Source
-from dprepro.data.cells import (
+from dprepro.data.cell_values import (
     CellError,
     Marks,
     NotNumericError,

@@ -18,7 +18,7 @@ import pyarrow.parquet
 
 from dprepro.data.arff import parse_arff, read_sparse
 from dprepro.data.card_parts import Format, FormatKind, one_line
-from dprepro.data.cells import CellError, Marks, Spelling, read_numbers
+from dprepro.data.cell_values import CellError, Marks, Spelling, read_numbers
 from dprepro.data.decoding import BadRecordError
 from dprepro.data.delimited import (
     FIELDS,

@@ -19,7 +19,7 @@ from scipy.special import logit, ndtri
 
 from dprepro.data.card import Card
 from dprepro.data.card_parts import Source, Synthetic
-from dprepro.data.cells import convert, holds
+from dprepro.data.cell_values import convert, holds
 from dprepro.data.cleaning import column_kinds
 from dprepro.data.files import cached_file, extract_member, file_candidates, find_file
 from dprepro.data.formats import is_parquet, line_of_row, read_table

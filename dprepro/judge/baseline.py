@@ -28,8 +28,8 @@ from dprepro.judge.comparing import (
     pair_cells,
     test_of,
 )
-from dprepro.judge.equivalence import LEVEL
 from dprepro.judge.rerun import version_changes
+from dprepro.judge.two_means import LEVEL
 from dprepro.judge.verdicts import Verdict
 from dprepro.results.folder import ResultCell, Results
 from dprepro.results.margins import Margin, level_in_words

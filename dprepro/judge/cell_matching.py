@@ -6,8 +6,8 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from dprepro.papers.cells import PublishedCell
 from dprepro.papers.document import Document, Protocol
+from dprepro.papers.published_cell import PublishedCell
 from dprepro.results.folder import ResultCell, Results
 from dprepro.results.margins import NON_PRIVATE, level
 from dprepro.runtime.text import shell

@@ -16,9 +16,9 @@ from dprepro.judge.forensics import Judgement, Place, column_of, fitted
 from dprepro.judge.omnibus import ColumnState, ColumnVerdict, Omnibus, columns, omnibus
 from dprepro.judge.rerun import RerunReport
 from dprepro.judge.verdicts import CellVerdict, Verdict, judge_cells
-from dprepro.papers.cells import PublishedCell
 from dprepro.papers.document import Choice, Document
 from dprepro.papers.hypotheses import Question, load_hypotheses
+from dprepro.papers.published_cell import PublishedCell
 from dprepro.papers.schema import Selector
 from dprepro.results.folder import Results
 from dprepro.results.margins import Margin

@@ -17,9 +17,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue, model_validator
 
-from dprepro.judge.equivalence import score_difference
 from dprepro.judge.quantities import builtin_config, compute, entry_of, found_params
-from dprepro.papers.cells import PublishedCell, load_published
+from dprepro.judge.two_means import score_difference
+from dprepro.papers.published_cell import PublishedCell, load_published
 from dprepro.papers.schema import Names, Numbers, Selector, Strict
 from dprepro.results.margins import Margin, find_metric, level
 from dprepro.runtime.errors import DpreproError, nearest

@@ -30,9 +30,9 @@ from dprepro.judge.claim_kinds import (
     Within,
 )
 from dprepro.judge.verdicts import CellVerdict, Verdict
-from dprepro.papers.cells import PublishedCell, load_published
 from dprepro.papers.document import Document, read_document
 from dprepro.papers.folders import FOLDER, LAYOUT, files_of
+from dprepro.papers.published_cell import PublishedCell, load_published
 from dprepro.papers.schema import Printed, Strict
 from dprepro.results.margins import Margin
 from dprepro.runtime.errors import Faults

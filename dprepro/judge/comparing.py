@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from dprepro.experiment.method_names import nearest_meant
 from dprepro.experiment.record import Task
-from dprepro.judge.equivalence import LEVEL, ROUNDING, score_difference
+from dprepro.judge.two_means import LEVEL, ROUNDING, score_difference
 from dprepro.results.folder import ResultCell, Results
 from dprepro.results.margins import Metric, find_metric, how_to_record, level, level_in_words
 from dprepro.runtime.errors import DpreproError

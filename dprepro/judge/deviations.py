@@ -8,8 +8,8 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from dprepro.judge.claims import load_claims
-from dprepro.papers.cells import load_published
 from dprepro.papers.folders import FOLDER, files_of
+from dprepro.papers.published_cell import load_published
 from dprepro.papers.schema import Names, Numbers, Printed, Selector, Strict
 from dprepro.runtime.errors import DpreproError, Faults, nearest, require_known
 from dprepro.runtime.files import builtin, checkout

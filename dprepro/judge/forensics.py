@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dprepro.judge.cell_matching import follows, keeps_to
-from dprepro.judge.equivalence import LEVEL, Comparison, Sample, compare
 from dprepro.judge.omnibus import Omnibus, omnibus
+from dprepro.judge.two_means import LEVEL, Comparison, Sample, compare
 from dprepro.judge.verdicts import CellVerdict, printed_sample, verdict_of
-from dprepro.papers.cells import PublishedCell
 from dprepro.papers.document import Document
 from dprepro.papers.hypotheses import HeldOut, Hypothesis, Question
+from dprepro.papers.published_cell import PublishedCell
 from dprepro.results.folder import ResultCell, Results
 from dprepro.results.margins import find_metric
 from dprepro.runtime.errors import DpreproError
@@ -72,7 +72,7 @@ class Column:
 def distance(cell: PublishedCell, document: Document, result: ResultCell) -> Distance | None:
     """Compare a printed cell with a result, as verdicts do; None if no spread is known.
 
-    z is that of `dprepro.judge.equivalence.compare`.
+    z is that of `dprepro.judge.two_means.compare`.
     """
     found = compared(cell, document, result)
     if found is None:

@@ -9,7 +9,7 @@ from enum import Enum
 
 import numpy as np
 
-from dprepro.judge.equivalence import score_difference
+from dprepro.judge.two_means import score_difference
 from dprepro.judge.verdicts import CellVerdict, Verdict, shared_level
 from dprepro.papers.document import Document
 
@@ -93,7 +93,7 @@ def omnibus(verdicts: Iterable[CellVerdict]) -> Omnibus | None:
     scores = tuple(normal_score(cell) for cell in cells)
     effective = _effective(cells)
     together = math.fsum(score**2 for score in scores)
-    from scipy.special import chdtrc  # see `dprepro.judge.equivalence.compare`
+    from scipy.special import chdtrc  # see `dprepro.judge.two_means.compare`
 
     p_value = float(chdtrc(effective, together * effective / len(cells)))
     return Omnibus(scores, sum(abs(_z(cell)) > FAR for cell in cells), p_value)

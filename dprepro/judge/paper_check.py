@@ -13,10 +13,10 @@ from dprepro.data.card import card_names
 from dprepro.judge.claims import Claims, read_claims
 from dprepro.judge.deviations import Deviations, read_deviations
 from dprepro.methods import registry
-from dprepro.papers.cells import PublishedCell, load_published, read_cells
 from dprepro.papers.document import Document, read_document
 from dprepro.papers.folders import LAYOUT, find_paper, paper_folders
 from dprepro.papers.hypotheses import Hypotheses, read_hypotheses
+from dprepro.papers.published_cell import PublishedCell, load_published, read_cells
 from dprepro.results.margins import find_metric
 from dprepro.runtime.errors import DpreproError, Faults
 from dprepro.runtime.files import is_file

@@ -17,8 +17,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from dprepro.data.card import builtin_card
-from dprepro.papers.cells import load_published
 from dprepro.papers.folders import FOLDER
+from dprepro.papers.published_cell import load_published
 from dprepro.runtime.errors import DpreproError, nearest
 from dprepro.runtime.files import builtin
 

@@ -27,7 +27,7 @@ from dprepro.judge.comparing import (
     sign_patterns,
     signed_rank_test,
 )
-from dprepro.judge.equivalence import LEVEL, ROUNDING, score_difference
+from dprepro.judge.two_means import LEVEL, ROUNDING, score_difference
 from dprepro.results.folder import ResultCell, Results
 from dprepro.results.margins import Metric, level_in_words
 from dprepro.runtime.errors import DpreproError

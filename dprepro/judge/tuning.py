@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from dprepro.experiment.config import ExperimentConfig, MethodEntry
 from dprepro.experiment.method_names import names_in_config
-from dprepro.judge.equivalence import score_difference
+from dprepro.judge.two_means import score_difference
 from dprepro.results.folder import ResultCell, Results
 from dprepro.results.margins import find_metric, level_in_words
 from dprepro.runtime.errors import DpreproError

@@ -13,9 +13,9 @@ from enum import Enum
 import numpy as np
 
 from dprepro.judge.cell_matching import Clash, answer, following
-from dprepro.judge.equivalence import LEVEL, Comparison, Sample, compare, shares
-from dprepro.papers.cells import PublishedCell
+from dprepro.judge.two_means import LEVEL, Comparison, Sample, compare, shares
 from dprepro.papers.document import Document
+from dprepro.papers.published_cell import PublishedCell
 from dprepro.results.folder import ResultCell, Results
 from dprepro.results.margins import Margin, find_metric
 
@@ -78,7 +78,7 @@ def splits_needed(
         Largest difference that counts as equivalent, in units of the metric.
     level, share
         Of the test of no difference, and the share of both levels that the last look at the cell
-        has (`equivalence.shares`).
+        has (`two_means.shares`).
     """
 
     def decides(splits: int, mean: float = ours.mean) -> bool:

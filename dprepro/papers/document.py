@@ -10,8 +10,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from dprepro.papers.cells import PublishedCell, load_published
 from dprepro.papers.folders import FOLDER, LAYOUT, find_paper, paper_folders
+from dprepro.papers.published_cell import PublishedCell, load_published
 from dprepro.papers.schema import Names, Printed, Selector, Strict, require_known
 from dprepro.runtime.errors import Faults
 from dprepro.runtime.yaml_files import YamlSource, read_with_source

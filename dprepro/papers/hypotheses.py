@@ -9,8 +9,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from dprepro.papers.cells import PublishedCell, load_published
 from dprepro.papers.folders import files_of
+from dprepro.papers.published_cell import PublishedCell, load_published
 from dprepro.papers.schema import Names, Printed, Selector, Strict
 from dprepro.runtime.errors import Faults
 from dprepro.runtime.yaml_files import read_with_source

@@ -22,7 +22,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 from scipy.optimize import linear_sum_assignment
 
-from dprepro.data.cells import number_of
+from dprepro.data.cell_values import number_of
 from dprepro.data.dataset import Dataset
 from dprepro.data.register import secret_of
 

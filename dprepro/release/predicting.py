@@ -23,7 +23,7 @@ import pyarrow.parquet
 from dprepro.additive.bins import OTHER, FeatureBins
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor, sizes_of
 from dprepro.data.card import Card
-from dprepro.data.cells import CellError, Kind, Marks, read_as_categories, read_numbers
+from dprepro.data.cell_values import CellError, Kind, Marks, read_as_categories, read_numbers
 from dprepro.data.domain import CategoricalFeature, as_floats, category_codes
 from dprepro.rows.card_table import csv_settings
 from dprepro.rows.readers import CsvSettings, TableError
@@ -296,9 +296,9 @@ _Item = TypeVar("_Item")
 class NewRows:
     """A table of new rows, read for a model as the rows were that it was fitted to.
 
-    Texts are read as `dprepro.data.cells` says. A number outside the bounds counts as the first
-    or the last bin. A category that the model does not know counts as "(other)", and a missing
-    value as the bin that missing values went to; where there is no such bin, they add 0.
+    Texts are read as `dprepro.data.cell_values` says. A number outside the bounds counts as the
+    first or the last bin. A category that the model does not know counts as "(other)", and a
+    missing value as the bin that missing values went to; where there is no such bin, they add 0.
 
     Parameters
     ----------

@@ -27,8 +27,8 @@ from dprepro.report.formatting import (
 )
 from dprepro.report.short import counted_in_words, outcome_style
 from dprepro.report.tables import STYLES
-from dprepro.results.cell import TUNED_NOTE
 from dprepro.results.margins import find_metric, level
+from dprepro.results.result_cell import TUNED_NOTE
 from dprepro.runtime.terminal import (
     Renderable,
     StackedColumn,

@@ -14,8 +14,8 @@ from dprepro.report.formatting import (
     judged_in_words,
     verdict_figures,
 )
-from dprepro.results.cell import TUNED_NOTE
 from dprepro.results.margins import level
+from dprepro.results.result_cell import TUNED_NOTE
 
 RECORD = (
     "If the change is meant, `dprepro check --record` records it, and the difference of "

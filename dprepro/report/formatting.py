@@ -12,7 +12,7 @@ from dprepro.judge.verdicts import CellVerdict, LimitedBy, Verdict
 from dprepro.privacy.budget import whose_epsilon
 from dprepro.privacy.guarantee_status import NO_LEDGER, AuthorsWord
 from dprepro.report.layout import Entry, Group, ResultTable
-from dprepro.results.cell import TUNED_NOTE, ResultCell
+from dprepro.results.result_cell import TUNED_NOTE, ResultCell
 from dprepro.runtime.terminal import counted
 
 if TYPE_CHECKING:

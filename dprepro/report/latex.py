@@ -25,8 +25,8 @@ from dprepro.report.formatting import (
     words,
 )
 from dprepro.report.layout import Group, ResultTable
-from dprepro.results.cell import TUNED_NOTE
 from dprepro.results.margins import level
+from dprepro.results.result_cell import TUNED_NOTE
 from dprepro.runtime.text import latex, one_line
 
 _SYMBOLS = {

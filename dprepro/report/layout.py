@@ -20,11 +20,11 @@ from dprepro.judge.cell_matching import (
     stands_in,
 )
 from dprepro.judge.verdicts import CellVerdict, judge_cells
-from dprepro.papers.cells import PublishedCell
 from dprepro.papers.document import Column, Document, TableLayout
-from dprepro.results.cell import is_shipped, shipped
+from dprepro.papers.published_cell import PublishedCell
 from dprepro.results.folder import ResultCell, Results
 from dprepro.results.margins import METRICS, Margin, Metric, find_metric, how_to_record
+from dprepro.results.result_cell import is_shipped, shipped
 from dprepro.runtime.errors import DpreproError, nearest
 from dprepro.runtime.terminal import counted
 

@@ -17,7 +17,7 @@ from dprepro.experiment.plan_record import StatedPlan
 from dprepro.experiment.record import Record, Task
 from dprepro.privacy.guarantee_status import AuthorsWord, is_unverified
 from dprepro.results.audits import WordsOf, kept_ledger_of
-from dprepro.results.cell import ResultCell, builtin_names, dataset_of
+from dprepro.results.result_cell import ResultCell, builtin_names, dataset_of
 
 _Told = TypeVar("_Told")
 _OK, _FAILED, _SKIPPED = (STATUSES.index(status) for status in ("ok", "failed", "skipped"))

@@ -23,7 +23,7 @@ from dprepro.results.aggregation import (
     told_apart,
 )
 from dprepro.results.audits import WordsOf
-from dprepro.results.cell import ResultCell, shipped
+from dprepro.results.result_cell import ResultCell, shipped
 from dprepro.runtime.errors import DpreproError, nearest
 from dprepro.runtime.text import in_short
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from dprepro.experiment.metrics import is_error, is_scorer, recorded_name, scorer_names
-from dprepro.papers.cells import PublishedCell
+from dprepro.papers.published_cell import PublishedCell
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.runtime.errors import DpreproError, nearest
 from dprepro.runtime.text import MOST_NAMED, in_short

@@ -12,8 +12,8 @@ from typing import Any
 from dprepro.experiment.record import Record
 from dprepro.privacy.ledger import slack
 from dprepro.results.audits import LedgerSummary, kept_ledger
-from dprepro.results.cell import dataset_of
 from dprepro.results.folder import Results
+from dprepro.results.result_cell import dataset_of
 
 _FIXED_SEED = "fixed seed"
 # Of the stated epsilon: what the accountant can add. And the decimals of a recorded epsilon, see

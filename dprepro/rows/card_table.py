@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dprepro.data.card import Card
-from dprepro.data.cells import Holds, Kind, Spelling
+from dprepro.data.cell_values import Holds, Kind, Spelling
 from dprepro.data.cleaning import (
     CardError,
     clean,

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import pandas as pd
 
-from dprepro.data.cells import Kind, Marks
+from dprepro.data.cell_values import Kind, Marks
 from dprepro.data.domain import CategoricalFeature, Feature, NumericFeature
 from dprepro.rows.readers import TableError, nearest_column
 from dprepro.rows.table import Table

@@ -16,7 +16,15 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from dprepro.data.card_parts import MISSING_TEXTS
-from dprepro.data.cells import BLANKS, PLAIN, CellError, Marks, Spelling, convert, read_numbers
+from dprepro.data.cell_values import (
+    BLANKS,
+    PLAIN,
+    CellError,
+    Marks,
+    Spelling,
+    convert,
+    read_numbers,
+)
 from dprepro.data.decoding import BadRecordError
 from dprepro.data.delimited import (
     COMMAS,

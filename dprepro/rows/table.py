@@ -14,8 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset
 
-from dprepro.data import cells
-from dprepro.data.cells import Holds, Kind
+from dprepro.data import cell_values
+from dprepro.data.cell_values import Holds, Kind
 from dprepro.rows.readers import CsvFile, CsvSettings, ParquetFiles, TableError, nearest_column
 
 CHUNK_ROWS = 2**18
@@ -145,21 +145,21 @@ class Table:
 
     def holds(self, name: str) -> Holds:
         """Return what a column holds, by its type."""
-        return cells.holds(self._type(name)) if self._files.has_types else "fields"
+        return cell_values.holds(self._type(name)) if self._files.has_types else "fields"
 
     def stored_type(self, name: str) -> pa.DataType:
         """Return the type of the values of a column; that of a CSV's fields is text."""
-        return cells.read_as(self._type(name), "text")
+        return cell_values.read_as(self._type(name), "text")
 
     def label_dtype(self, name: str) -> np.dtype:
         """Return the dtype that labels of a column have: object for text."""
-        return cells.label_dtype(self._type(name))
+        return cell_values.label_dtype(self._type(name))
 
     def check(self, kinds: Mapping[str, Kind]) -> None:
         """Raise TableError if a column is not there, or cannot be read in the kind asked for."""
         for name, kind in kinds.items():
             stored = self._type(name)
-            if self._files.has_types and not cells.can_be_read(stored, kind):
+            if self._files.has_types and not cell_values.can_be_read(stored, kind):
                 needed = {"numeric": "numbers", "text": "categories", "label": "labels"}[kind]
                 raise TableError(
                     f"column {name!r} of the table is to hold {needed}, but its type is {stored}: "
@@ -185,7 +185,7 @@ class Table:
         self.check(kinds)
         rows = chunk_rows or min(CHUNK_ROWS, max(1, CHUNK_CELLS // max(1, len(kinds))))
         wanted = pa.schema(
-            [(name, cells.read_as(self._type(name), kind)) for name, kind in kinds.items()]
+            [(name, cell_values.read_as(self._type(name), kind)) for name, kind in kinds.items()]
             if self._files.has_types
             else [
                 (name, pa.float64() if kind == "numeric" else pa.string())
@@ -330,7 +330,7 @@ class _Chunk:
             {
                 name: numbers[name][:size]
                 if kind == "numeric"
-                else cells.to_pandas(pa.chunked_array(others.pop(name)), kind)
+                else cell_values.to_pandas(pa.chunked_array(others.pop(name)), kind)
                 for name, kind in self._kinds.items()
             },
             copy=False,

@@ -13,9 +13,9 @@ from dprepro import table
 from dprepro.cli import app
 from dprepro.judge.claims import load_claims
 from dprepro.papers import folders
-from dprepro.papers.cells import load_published
 from dprepro.papers.document import select_documents
 from dprepro.papers.folders import FOLDER
+from dprepro.papers.published_cell import load_published
 from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 

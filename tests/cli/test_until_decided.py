@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from dprepro.cli import app
 from dprepro.papers import document as document_module
 from dprepro.papers import folders
-from dprepro.papers.cells import PublishedCell
 from dprepro.papers.document import Column, Document, Protocol, TableLayout
+from dprepro.papers.published_cell import PublishedCell
 from tests.in_process import in_process
 from tests.lab import Lab, lab
 

@@ -13,7 +13,7 @@ import pytest
 from dprepro.data import SYNTHETIC_PREFIX
 from dprepro.data.card import Card, card_names, load_card
 from dprepro.data.card_parts import Source
-from dprepro.data.cells import Marks, read_numbers
+from dprepro.data.cell_values import Marks, read_numbers
 from dprepro.data.cleaning import clean, column_kinds
 from dprepro.data.dataset import Dataset, load, values_digest
 from dprepro.data.describe import describe

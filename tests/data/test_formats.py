@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from dprepro.data.card_parts import Format
-from dprepro.data.cells import Marks, NotNumericError, holds, read_numbers
+from dprepro.data.cell_values import Marks, NotNumericError, holds, read_numbers
 from dprepro.data.files import extract_member
 from dprepro.data.formats import read_table
 from dprepro.runtime.errors import NUMBERS_LOOK, DpreproError

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dprepro.data import delimited, formats
-from dprepro.data.cells import Marks, NotNumericError, Spelling, number_of, read_numbers
+from dprepro.data.cell_values import Marks, NotNumericError, Spelling, number_of, read_numbers
 from dprepro.data.cleaning import public_domain
 from dprepro.data.dataset import load_by
 from dprepro.data.decoding import BadRecordError

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dprepro.data.cells import (
+from dprepro.data.cell_values import (
     BLANKS,
     Marks,
     ignores_blanks,

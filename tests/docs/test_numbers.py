@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 from dprepro.experiment.config import load_config
-from dprepro.papers.cells import load_published
+from dprepro.papers.published_cell import load_published
 from dprepro.results.folder import ResultCell, read_results
 from tests.docs.pages import ROOT
 

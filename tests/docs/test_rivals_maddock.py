@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dprepro.papers.cells import load_published
+from dprepro.papers.published_cell import load_published
 from tests.docs.pages import ROOT
 from tests.docs.test_numbers import cells, rounds_to, sentences
 

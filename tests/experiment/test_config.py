@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dprepro.experiment.config import TunedOn, config_names, load_config, load_experiments
-from dprepro.papers.cells import FOLDER
+from dprepro.papers.published_cell import FOLDER
 from dprepro.runtime.errors import DpreproError
 
 VALID = """\

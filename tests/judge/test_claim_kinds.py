@@ -23,7 +23,7 @@ from dprepro.judge.claim_kinds import (
 from dprepro.judge.claims import load_claims
 from dprepro.judge.deviations import load_claim_deviations
 from dprepro.judge.quantities import found_params
-from dprepro.papers.cells import PublishedCell
+from dprepro.papers.published_cell import PublishedCell
 from dprepro.runtime.errors import DpreproError
 
 

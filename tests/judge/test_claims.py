@@ -17,8 +17,8 @@ from dprepro.judge.claim_kinds import (
 )
 from dprepro.judge.claims import Claims, Outcome, judge_claims, load_claims
 from dprepro.judge.verdicts import Verdict, judge_cells
-from dprepro.papers.cells import FOLDER
 from dprepro.papers.document import load_documents
+from dprepro.papers.published_cell import FOLDER
 from dprepro.results.folder import Results
 from dprepro.results.margins import margins
 from dprepro.runtime.errors import DpreproError

@@ -9,8 +9,8 @@ import yaml
 
 from dprepro.judge import deviations
 from dprepro.judge.deviations import load_claim_deviations, load_deviations
-from dprepro.papers.cells import FOLDER, load_published
 from dprepro.papers.hypotheses import load_held_out, load_hypotheses
+from dprepro.papers.published_cell import FOLDER, load_published
 from dprepro.runtime.errors import DpreproError
 
 ENTRY = {

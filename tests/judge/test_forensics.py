@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dprepro.judge.equivalence import Sample, compare
 from dprepro.judge.forensics import columns_of, distance, fitted, judge_held_out
-from dprepro.papers.cells import PublishedCell
+from dprepro.judge.two_means import Sample, compare
 from dprepro.papers.document import load_documents
 from dprepro.papers.hypotheses import HeldOut, Hypothesis, Question, load_held_out, load_hypotheses
+from dprepro.papers.published_cell import PublishedCell
 from dprepro.results.folder import Results, journal_paths, read_results
 from dprepro.runtime.errors import DpreproError
 from tests.report.journals import cell, records, spread, write

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dprepro.judge.equivalence import Comparison
 from dprepro.judge.omnibus import ColumnState, columns, normal_score, omnibus
+from dprepro.judge.two_means import Comparison
 from dprepro.judge.verdicts import CellVerdict, Verdict, judge_cells
 from dprepro.papers.document import load_documents
 from dprepro.results.folder import Results

@@ -224,6 +224,6 @@ def test_a_standard_error_is_printed_and_counts_as_the_spread_of_its_repeats(pap
 
 
 def folders_cells(paper: Path):
-    from dprepro.papers.cells import read_cells
+    from dprepro.papers.published_cell import read_cells
 
     return read_cells(paper / "cells.csv")[0]

@@ -15,7 +15,7 @@ from dprepro.judge.claims import load_claims
 from dprepro.judge.quantities import QUANTITIES, compute
 from dprepro.methods.lazybb.calibration import Budget, one_rule_rates, topdown_rates
 from dprepro.methods.lazybb.sensitivity import smooth_distance
-from dprepro.papers.cells import PublishedCell
+from dprepro.papers.published_cell import PublishedCell
 from dprepro.runtime.errors import DpreproError
 
 

@@ -14,7 +14,7 @@ from scipy import stats
 
 from dprepro.data import SYNTHETIC_PREFIX
 from dprepro.experiment.record import Record
-from dprepro.judge.equivalence import LEVEL, Sample, compare, shares
+from dprepro.judge.two_means import LEVEL, Sample, compare, shares
 from dprepro.judge.verdicts import (
     CellVerdict,
     LimitedBy,

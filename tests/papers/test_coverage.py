@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dprepro.judge.claims import load_claims
-from dprepro.papers.cells import load_published
 from dprepro.papers.document import Unchecked, load_documents
+from dprepro.papers.published_cell import load_published
 
 DOCUMENTS = load_documents()
 PAPERS = os.environ.get("DPREPRO_PAPERS")

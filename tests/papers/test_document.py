@@ -7,7 +7,6 @@ import pytest
 from pydantic import ValidationError
 
 from dprepro.papers import document as document_module
-from dprepro.papers.cells import FOLDER, load_published
 from dprepro.papers.document import (
     Document,
     Impossible,
@@ -19,6 +18,7 @@ from dprepro.papers.document import (
     select_documents,
 )
 from dprepro.papers.hypotheses import load_hypotheses
+from dprepro.papers.published_cell import FOLDER, load_published
 from dprepro.runtime.errors import DpreproError
 
 DOCUMENTS = load_documents()

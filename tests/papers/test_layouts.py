@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from dprepro.experiment.config import load_config
-from dprepro.papers.cells import FOLDER, load_published
 from dprepro.papers.document import load_documents
+from dprepro.papers.published_cell import FOLDER, load_published
 from dprepro.results.folder import read_results
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dprepro.judge.verdicts import Verdict, judge_cells, printed_sample
-from dprepro.papers.cells import FOLDER
 from dprepro.papers.document import load_documents
+from dprepro.papers.published_cell import FOLDER
 from dprepro.results.folder import assemble, read_results
 from dprepro.results.margins import margins
 

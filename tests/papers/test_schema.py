@@ -3,7 +3,7 @@ import itertools
 import pytest
 from pydantic import ValidationError
 
-from dprepro.papers.cells import load_published
+from dprepro.papers.published_cell import load_published
 from dprepro.papers.schema import Selector
 from dprepro.runtime.errors import DpreproError
 

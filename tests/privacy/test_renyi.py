@@ -7,7 +7,7 @@ import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 from dp_accounting.rdp import RdpAccountant
 
-from dprepro.papers.cells import FOLDER
+from dprepro.papers.published_cell import FOLDER
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.subsampling import LARGEST_ORDER, pld_epsilon, renyi_epsilon, renyi_multiplier
 

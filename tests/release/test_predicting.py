@@ -22,7 +22,7 @@ from dprepro.additive.bins import FeatureBins, numeric_bins
 from dprepro.additive.editing import set_value
 from dprepro.cli import app
 from dprepro.data.card import Card
-from dprepro.data.cells import Marks, read_as_categories
+from dprepro.data.cell_values import Marks, read_as_categories
 from dprepro.data.domain import CategoricalFeature, NumericFeature
 from dprepro.release import predicting
 from dprepro.release import predicting as counting

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from dprepro.judge.forensics import Column, Distance, Judgement, Trial
 from dprepro.judge.omnibus import Omnibus
-from dprepro.papers.cells import PublishedCell
 from dprepro.papers.hypotheses import Hypothesis, Question
+from dprepro.papers.published_cell import PublishedCell
 from dprepro.report.forensics import (
     json_columns,
     json_held_out,

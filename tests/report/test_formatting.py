@@ -6,9 +6,9 @@ import pytest
 from dprepro.data import PRIVATE_PREFIX
 from dprepro.judge.cell_matching import Clash
 from dprepro.judge.check import CheckReport
-from dprepro.judge.equivalence import Comparison
+from dprepro.judge.two_means import Comparison
 from dprepro.judge.verdicts import CellVerdict, LimitedBy, Undecided, Verdict
-from dprepro.papers.cells import PublishedCell
+from dprepro.papers.published_cell import PublishedCell
 from dprepro.privacy.guarantee_status import NO_LEDGER
 from dprepro.report.formatting import (
     FIGURES,

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dprepro.papers.cells import PublishedCell
+from dprepro.papers.published_cell import PublishedCell
 from dprepro.results.margins import (
     METRICS,
     Margin,

@@ -16,7 +16,7 @@ from dprepro.additive.export import predictor
 from dprepro.additive.file import model_to_json
 from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
 from dprepro.data.card_parts import MISSING_TEXTS
-from dprepro.data.cells import ignores_blanks, missing_numbers, missing_texts
+from dprepro.data.cell_values import ignores_blanks, missing_numbers, missing_texts
 from dprepro.data.domain import CategoricalFeature, code_of_boolean, codes_of_numbers
 from dprepro.runtime.errors import DpreproError
 

@@ -18,7 +18,7 @@ from dprepro.additive.export.plain import (
 )
 from dprepro.additive.model import AdditiveModel
 from dprepro.data.card_parts import MISSING_TEXTS
-from dprepro.data.cells import BLANKS, number_of
+from dprepro.data.cell_values import BLANKS, number_of
 from dprepro.runtime.errors import DpreproError
 
 _COMMENT = """\

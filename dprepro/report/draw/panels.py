@@ -162,7 +162,7 @@ def _panel(table: ResultTable, group: Group, methods: Sequence[str], number: int
 
 def _title(column: Column) -> str:
     """Return the name beside a curve; the end of a long one is cut, so the mark comes first."""
-    from dprepro.results.cell import MARK
+    from dprepro.results.result_cell import MARK
 
     name, mark, _ = column.title.partition(MARK)
     return f"shipped run: {name}" if mark else name

@@ -21,8 +21,8 @@ from markupsafe import Markup, escape
 from dprepro.judge.check import CheckReport
 from dprepro.judge.claims import Outcome
 from dprepro.judge.verdicts import Verdict
-from dprepro.papers.cells import PublishedCell, load_published
 from dprepro.papers.document import Document, Protocol
+from dprepro.papers.published_cell import PublishedCell, load_published
 from dprepro.report.formatting import (
     Style,
     causes_in_words,
@@ -34,17 +34,6 @@ from dprepro.report.formatting import (
 )
 from dprepro.report.layout import ResultTable
 from dprepro.report.page import evidence
-from dprepro.report.page.cells import (
-    UNPRINTED,
-    Cell,
-    Row,
-    Sheet,
-    cell_sheet,
-    choice_sheet,
-    column_sheet,
-    held_out_sheet,
-    tone,
-)
 from dprepro.report.page.origins import (
     Machine,
     Origins,
@@ -54,6 +43,17 @@ from dprepro.report.page.origins import (
     run_sheet,
     time_in_words,
     timing_sheet,
+)
+from dprepro.report.page.sheets import (
+    UNPRINTED,
+    Cell,
+    Row,
+    Sheet,
+    cell_sheet,
+    choice_sheet,
+    column_sheet,
+    held_out_sheet,
+    tone,
 )
 from dprepro.report.web import render_alone
 from dprepro.results.audits import Audit

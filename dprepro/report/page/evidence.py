@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from dprepro.judge.check import CheckReport
 from dprepro.judge.claims import ClaimVerdict, Outcome
 from dprepro.judge.verdicts import CellVerdict, Verdict
-from dprepro.papers.cells import PublishedCell
+from dprepro.papers.published_cell import PublishedCell
 from dprepro.privacy.guarantee_status import NO_LEDGER, AuditVerdict, GuaranteeStatus, Noise
 from dprepro.report.formatting import verdict_figures
-from dprepro.report.page.cells import Cell, Head, Kind, Row, Sheet, level_cell, tone, verdict_cell
+from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet, level_cell, tone, verdict_cell
 from dprepro.results.audits import Audit
 from dprepro.results.margins import find_metric
 from dprepro.results.runs import Spending

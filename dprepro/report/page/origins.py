@@ -11,7 +11,7 @@ from typing import Any
 
 from dprepro.experiment.config import config_names
 from dprepro.report.layout import ResultTable
-from dprepro.report.page.cells import Cell, Head, Kind, Row, Sheet
+from dprepro.report.page.sheets import Cell, Head, Kind, Row, Sheet
 from dprepro.results.folder import ResultCell
 from dprepro.results.margins import find_metric
 from dprepro.results.runs import Run, Timing

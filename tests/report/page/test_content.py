@@ -13,20 +13,20 @@ from dprepro.judge.deviations import Deviation
 from dprepro.judge.forensics import Judgement
 from dprepro.judge.omnibus import Omnibus
 from dprepro.judge.verdicts import Verdict
-from dprepro.papers.cells import load_published
 from dprepro.papers.document import Protocol, load_documents
+from dprepro.papers.published_cell import load_published
 from dprepro.report.draw.files import Workers
 from dprepro.report.layout import build_tables
-from dprepro.report.page.cells import UNPRINTED
-from dprepro.report.page.cells import _note as note_of
 from dprepro.report.page.content import Sources, build_page, protocol_in_words, render_page
 from dprepro.report.page.evidence import reasons_of
 from dprepro.report.page.figures import figure_groups, shape_figures
 from dprepro.report.page.origins import time_in_words
+from dprepro.report.page.sheets import UNPRINTED
+from dprepro.report.page.sheets import _note as note_of
 from dprepro.results.audits import read_audits
-from dprepro.results.cell import ResultCell
 from dprepro.results.folder import read_results
 from dprepro.results.margins import margins
+from dprepro.results.result_cell import ResultCell
 from dprepro.results.runs import Run, runs_of
 from tests.experiment.test_record import TASK
 from tests.report.claims import ROUNDED

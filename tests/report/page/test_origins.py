@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 
 from dprepro.report.layout import build_tables
-from dprepro.report.page.cells import Cell, Head, Row, Sheet, cell_sheet
 from dprepro.report.page.content import pack
 from dprepro.report.page.origins import (
     Origins,
@@ -21,6 +20,7 @@ from dprepro.report.page.origins import (
     time_in_words,
     timing_sheet,
 )
+from dprepro.report.page.sheets import Cell, Head, Row, Sheet, cell_sheet
 from dprepro.results.folder import read_results
 from dprepro.results.runs import Run, Timing
 from tests.report.journals import cell

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dprepro.papers.cells import FOLDER, HEADER, PublishedCell, load_published
+from dprepro.papers.published_cell import FOLDER, HEADER, PublishedCell, load_published
 from dprepro.runtime.errors import DpreproError
 
 ROW = "doc,1,adult,ebm,inf,auc,0.9,0.01"

@@ -15,7 +15,7 @@ from dprepro.judge.check import CheckReport
 from dprepro.judge.forensics import Judgement
 from dprepro.judge.omnibus import ColumnVerdict
 from dprepro.judge.verdicts import CellVerdict, Verdict
-from dprepro.papers.cells import PublishedCell
+from dprepro.papers.published_cell import PublishedCell
 from dprepro.privacy.budget import whose_epsilon
 from dprepro.privacy.guarantee_status import NO_LEDGER
 from dprepro.report.formatting import (
@@ -30,8 +30,8 @@ from dprepro.report.formatting import (
     verdict_figures,
 )
 from dprepro.report.layout import Entry, Group, ResultTable
-from dprepro.results.cell import TUNED_NOTE, ResultCell
 from dprepro.results.margins import find_metric, level
+from dprepro.results.result_cell import TUNED_NOTE, ResultCell
 
 
 class Kind(str, Enum):

@@ -6,7 +6,7 @@ import pytest
 
 from dprepro.data import SYNTHETIC_PREFIX
 from dprepro.data.card import load_card
-from dprepro.results.cell import dataset_of
+from dprepro.results.result_cell import dataset_of
 from tests.report.journals import cell, task
 
 
@@ -78,7 +78,6 @@ def test_without_a_checksum_the_plan_tells_whose_the_card_is():
 
 def test_a_file_of_a_cards_name_in_the_working_directory_changes_nothing(tmp_path, monkeypatch):
     from dprepro.data.card import builtin_card
-    from dprepro.results import cell
 
     of_wine = task(dataset="wine-white", data_fingerprint=load_card("wine-white").fingerprint())
     (tmp_path / "wine-white").write_text("name: other")

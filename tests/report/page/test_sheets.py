@@ -8,7 +8,7 @@ from dprepro.judge.check import check_documents
 from dprepro.judge.verdicts import Verdict
 from dprepro.papers.document import load_documents
 from dprepro.report.layout import build_tables
-from dprepro.report.page.cells import (
+from dprepro.report.page.sheets import (
     UNPRINTED,
     Cell,
     Head,

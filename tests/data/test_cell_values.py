@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dprepro.data.cells import (
+from dprepro.data.cell_values import (
     Categories,
     CellError,
     Marks,

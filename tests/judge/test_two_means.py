@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dprepro.judge.equivalence import Sample, compare, score_difference
+from dprepro.judge.two_means import Sample, compare, score_difference
 
 SINGLE = Sample(0.88, None, 1)
 
