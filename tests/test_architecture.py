@@ -169,6 +169,15 @@ def test_mocks_are_for_tests(folder: str) -> None:
     assert not users
 
 
+def test_no_module_is_longer_than_a_reader_can_hold() -> None:
+    lines = {
+        str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n")
+        for path in (ROOT / "dprepro").rglob("*.py")
+    }
+    assert not {name: count for name, count in lines.items() if count > 700}
+    assert len(lines) > 100
+
+
 def test_tests_mirror_the_package() -> None:
     sources = {
         path.relative_to(ROOT / "dprepro")

@@ -169,7 +169,7 @@ class Table:
     def chunks(
         self, kinds: Mapping[str, Kind], chunk_rows: int | None = None
     ) -> Iterator[pd.DataFrame]:
-        """Yield the rows in order, the columns as `kinds` names them; see `cells.to_pandas`.
+        """Yield the rows in order, the columns as `kinds` names them; see `cell_values.to_pandas`.
 
         Raises TableError as `check`, and if a file is damaged, or a column of numbers holds text.
         The message quotes no value and counts no rows.
