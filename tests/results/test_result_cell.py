@@ -78,10 +78,11 @@ def test_without_a_checksum_the_plan_tells_whose_the_card_is():
 
 def test_a_file_of_a_cards_name_in_the_working_directory_changes_nothing(tmp_path, monkeypatch):
     from dprepro.data.card import builtin_card
+    from dprepro.results import result_cell
 
     of_wine = task(dataset="wine-white", data_fingerprint=load_card("wine-white").fingerprint())
     (tmp_path / "wine-white").write_text("name: other")
     monkeypatch.chdir(tmp_path)
-    cell._fingerprints.cache_clear()
+    result_cell._fingerprints.cache_clear()
     builtin_card.cache_clear()
     assert dataset_of(of_wine) == "wine-white"
