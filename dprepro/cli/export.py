@@ -58,8 +58,9 @@ def export(
 
     onnx: a graph in double precision, with one input for each feature. It needs `pip install
     'dprepro\\[onnx]'`. sql: one SELECT for SQLite, DuckDB and PostgreSQL. python: a module that
-    needs nothing but Python; `python FILE new.csv` writes predictions with contributions. interpret
-    has no safe file for its models: in Python, `dprepro.load_model(path).to_interpret()` makes one.
+    needs nothing but Python; `python FILE new.csv` writes predictions, contributions and notes as
+    `dprepro predict --explain` does, with counts on standard error. interpret has no safe file for
+    its models: in Python, `dprepro.load_model(path).to_interpret()` makes one.
 
     All say what `dprepro predict` says, for missing and unseen values, too. Columns of a database
     may have any type. Texts that stand for a missing value are those that a card has by default.

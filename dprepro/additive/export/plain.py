@@ -182,7 +182,8 @@ def refuse_unwritable(texts: Collection[str], where: str, refused: str, why: str
 
 _OF_MODEL = ("task", "classes", "target", "labels", "range", "units", "intercept")
 _OF_FEATURE = (
-    "name", "measured_in", "kind", "cuts", "categories", "groups", "labels", "missing_bin", "values"
+    "name", "measured_in", "kind", "lower", "upper", "cuts", "categories", "groups", "labels",
+    "missing_bin", "values",
 )  # fmt: skip
 _OF_PAIR = ("first", "second", "first_groups", "second_groups", "values")
 
@@ -190,8 +191,9 @@ _OF_PAIR = ("first", "second", "first_groups", "second_groups", "values")
 def to_python(model: AdditiveModel) -> str:
     """Return the text of a module: `dprepro.additive.export.predictor`, and a model in it.
 
-    ``python FILE.py new.csv`` writes predictions with all contributions as CSV. The module has
-    ``predict(MODEL, row)`` for programs. The model's numbers are those of the model file.
+    ``python FILE.py new.csv`` writes predictions, contributions and notes as CSV, and counts what
+    the model does not know on standard error. The module has ``predict(MODEL, row)`` for programs.
+    The model's numbers are those of the model file.
     """
     values = model_to_json(model)
     features = [_some(feature, _OF_FEATURE) for feature in values["features"]]

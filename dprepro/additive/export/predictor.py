@@ -2,7 +2,8 @@
 
 `dprepro export --to python` writes this file with a model in it. It also reads a model file itself:
 ``predict(json.load(open("model.json")), {"age": 39, "job": "clerk"})``. If a row
-does not fit the model, it raises a ValueError, which quotes no value.
+does not fit the model, it raises a ValueError, which quotes no value. ``notes`` names the features
+whose value the model does not know, in the words of `dprepro predict`.
 """
 
 import csv
@@ -21,7 +22,8 @@ such as -200, stands for the number, however it is written."""
 NUMBERS = (Real, Decimal)
 SPELLINGS = {True: ("true", "t", "yes", "y"), False: ("false", "f", "no", "n")}
 QUOTE_BEHIND_BLANK = re.compile(r'\s+"')
-NUMBER = re.compile(r"[+-]?(\d+(\.\d+)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+NO_NUMBER = re.compile(r"[+-]?nan", re.IGNORECASE)
 
 
 def number_of(x):  # type: ignore[no-untyped-def]
@@ -34,23 +36,33 @@ def number_of(x):  # type: ignore[no-untyped-def]
         return None
 
 
-def bin_of(feature, x):  # type: ignore[no-untyped-def]
-    """Return the number of the bin that a value lies in; None where there is no such bin."""
+def placed(feature, x):  # type: ignore[no-untyped-def]
+    """Return the number of the bin that a value lies in, and what of the value is unknown.
+
+    The number is None where there is no such bin; the text is empty where all is known.
+    """
     if hasattr(x, "item"):  # a number of NumPy's
         x = x.item()
+    absent = feature["missing_bin"], "missing" if feature["missing_bin"] is None else ""
     if x is None or x != x:
-        return feature["missing_bin"]
+        return absent
     if feature["kind"] == "numeric":
-        return numeric_bin(feature, x)
+        number = read_number(feature["name"], x)
+        if number is None:
+            return absent
+        below, above = number < feature["lower"], number > feature["upper"]
+        unknown = "below its bounds" if below else "above its bounds" if above else ""
+        return bisect_right(feature["cuts"], number), unknown
     names = feature["categories"]
     position = category_of(names, x)
     if position is not None:
-        return feature["groups"][position]
+        return feature["groups"][position], ""
     marks = [mark for mark in MISSING if mark not in names]
     text = as_compared(names, x)
     if not isinstance(x, bool) and (text in marks or number_of(x) in numbers_in(marks)):
-        return feature["missing_bin"]
-    return feature["labels"].index("(other)") if "(other)" in feature["labels"] else None
+        return absent
+    labels = feature["labels"]
+    return labels.index("(other)") if "(other)" in labels else None, "unknown category"
 
 
 def category_of(names, x):  # type: ignore[no-untyped-def]
@@ -86,37 +98,46 @@ def numbers_in(marks):  # type: ignore[no-untyped-def]
     return [number for number in map(number_of, marks) if number is not None]
 
 
-def numeric_bin(feature, x):  # type: ignore[no-untyped-def]
-    """Return the number of the bin of a number, or of a text that reads as one."""
-    if isinstance(x, str) and (x.strip() in MISSING or x.strip().lower() == "nan"):
-        return feature["missing_bin"]
+def read_number(name, x):  # type: ignore[no-untyped-def]
+    """Return a number, or that of a text that reads as one; None if it is missing."""
+    if isinstance(x, str) and (x.strip() in MISSING or NO_NUMBER.fullmatch(x.strip())):
+        return None
     number = number_of(x)
     if number is None or math.isinf(number):
-        name = feature["name"]
         raise ValueError(
             f"column {name!r} is to hold numbers, but holds text or an infinite value. A number "
             "has digits and a decimal point, no comma and no unit. Missing is an empty field, or "
             f"one of: {', '.join(filter(None, MISSING))}"
         )
-    if number in numbers_in(MISSING):
-        return feature["missing_bin"]
-    return bisect_right(feature["cuts"], number)
+    return None if number in numbers_in(MISSING) else number
 
 
 def predict(model, row):  # type: ignore[no-untyped-def]
     """Return what a model says of a row, a dict of values by the names of features."""
-    power = model["units"]
-    parts = {"intercept": model["intercept"] * 2.0 ** power["intercept"]}
+    return said(model, read(model, row))
+
+
+def read(model, row):  # type: ignore[no-untyped-def]
+    """Return by the names of features what `placed` says of a row's values."""
     found = {}
     for feature in model["features"]:
         name = feature["name"]
         if name not in row:
             raise ValueError(f"there is no column {name!r}, which the model needs")
-        b = found[name] = bin_of(feature, row[name])
+        found[name] = placed(feature, row[name])
+    return found
+
+
+def said(model, found):  # type: ignore[no-untyped-def]
+    """Return what a model says of a row that was read."""
+    power = model["units"]
+    parts = {"intercept": model["intercept"] * 2.0 ** power["intercept"]}
+    for feature in model["features"]:
+        b, _ = found[feature["name"]]
         value = 0 if b is None else feature["values"][b]
-        parts["contribution of " + name] = value * 2.0 ** power["functions"]
+        parts["contribution of " + feature["name"]] = value * 2.0 ** power["functions"]
     for pair in model.get("pairs", []):
-        first, second = found[pair["first"]], found[pair["second"]]
+        first, second = found[pair["first"]][0], found[pair["second"]][0]
         value = 0
         if first is not None and second is not None:
             width = max(pair["second_groups"]) + 1
@@ -125,9 +146,12 @@ def predict(model, row):  # type: ignore[no-untyped-def]
         name = "contribution of " + pair["first"] + " & " + pair["second"]
         parts[name] = value * 2.0 ** power["functions"]
     score = math.fsum(parts.values())
+    notes = "; ".join(f"{name}: {what}" for name, (_, what) in found.items() if what)
     if model["task"] == "regression":
         lower, upper = model["range"] or (score, score)
-        return {"prediction": min(max(score, lower), upper), "sum": score, **parts}
+        return {
+            "prediction": min(max(score, lower), upper), "sum": score, **parts, "notes": notes
+        }  # fmt: skip
     odds = math.exp(-abs(score))
     names = model.get("labels") or model["classes"]
     return {
@@ -135,13 +159,15 @@ def predict(model, row):  # type: ignore[no-untyped-def]
         "probability": (1 if score > 0 else odds) / (1 + odds),
         "log_odds": score,
         **parts,
+        "notes": notes,
     }
 
 
-def lines(model, path):  # type: ignore[no-untyped-def]
+def lines(model, path, counts):  # type: ignore[no-untyped-def]
     """Yield what is to be written for a CSV: names with the first row, then row after row.
 
-    What is wrong with the file is a ValueError of one line, which quotes no value.
+    `counts`, a dict, gets the number of rows by (feature, what of it is unknown), and of all rows
+    by None. What is wrong with the file is a ValueError of one line, which quotes no value.
     """
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123
@@ -159,13 +185,15 @@ def lines(model, path):  # type: ignore[no-untyped-def]
                         )
                     if any(map(QUOTE_BEHIND_BLANK.match, fields)):
                         raise ValueError("there is a blank before a quote: remove the blank")
-                    said = predict(model, dict(zip(columns, fields)))  # noqa: B905
+                    found = read(model, dict(zip(columns, fields)))  # noqa: B905
                 except ValueError as error:
                     raise ValueError(f"line {line}: {error}") from None
+                for key in (None, *((name, what) for name, (_, what) in found.items() if what)):
+                    counts[key] = counts.get(key, 0) + 1
                 if names:
                     yield names
                     names = None
-                yield list(said.values())
+                yield list(said(model, found).values())
             if names:
                 yield names
     except UnicodeDecodeError:
@@ -193,6 +221,8 @@ def records(file):  # type: ignore[no-untyped-def]
                         f"line {empty}: it is empty, and the table has one column: take it out, or "
                         'write a missing value as ""'
                     )
+                if any("\0" in field for field in fields):
+                    raise ValueError(f"line {done + 1}: a NUL byte is no text")
                 yield done + 1, fields
                 width = width or len(fields)
             elif width:
@@ -253,10 +283,16 @@ def main(model):  # type: ignore[no-untyped-def]
     if len(sys.argv) != 2:
         print(usage, file=sys.stderr)
         sys.exit(2)
-    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
+    counts = {}  # type: ignore[var-annotated]
     try:
-        csv.writer(sys.stdout, lineterminator="\n").writerows(lines(model, sys.argv[1]))
+        csv.writer(sys.stdout, lineterminator="\n").writerows(lines(model, sys.argv[1], counts))
         sys.stdout.flush()
+        rows = counts.pop(None, 0)
+        for (name, what), count in counts.items():
+            shown = "".join(c if c.isprintable() else "\ufffd" for c in name)
+            print(f"{shown}: {what} in {count} of {rows} rows", file=sys.stderr)
     except ValueError as error:
         print(f"error: {sys.argv[1]}: {error}", file=sys.stderr)
         sys.exit(2)

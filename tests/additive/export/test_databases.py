@@ -183,7 +183,7 @@ def test_a_number_of_four_bytes_is_not_what_it_is_printed_as(
 
 
 REFUSED = [
-    "abc", "inf", "-Infinity", "1,5", "5.", "5.e3", "1e", "0x10", "1_000", "+-1", "1 2", "-nan",
+    "abc", "inf", "-Infinity", "1,5", "1e", "0x10", "1_000", "+-1", "1 2", ".e3",
     "1.2.3", "12abc", "true", "1e999", "\u0661", "--", "%",
 ]  # fmt: skip
 

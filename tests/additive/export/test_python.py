@@ -115,7 +115,7 @@ ROW = "1,2,3,Bonn,a\n"
         (f'{HEADER}1,2,3,a""b,"secret\n{ROW * 9000}', "line 2: a quote is opened and not closed"),
         (f'{HEADER}1,2,3,"secret"x,a\n', "line 2: a text goes on behind its closing quote"),
         (f'{HEADER}1,2,3, "secret",a\n', "line 2: there is a blank before a quote"),
-        (f"{HEADER}1,5.,3,Bonn,a\n", "line 2: column 'hours' is to hold numbers, but holds te"),
+        (f"{HEADER}1,5d,3,Bonn,a\n", "line 2: column 'hours' is to hold numbers, but holds te"),
         (f"{HEADER}1,1_0,3,Bonn,a\n", "line 2: column 'hours' is to hold numbers, but holds te"),
         ("\n\nhours\n1\n", "line 3: there is no column 'age', which the model needs"),
         (b"\x89PNG\r\n\x1a\n\xff\xfe", "its bytes are not text in UTF-8; save it as UTF-8"),
