@@ -41,6 +41,10 @@ from dprepro.runtime.yaml_files import read_model
 _NAMED = ("target", "drop", "unit", "fill")
 """The keys whose values are names of columns."""
 
+UnitTitle = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=40, pattern=r"^[^\r\n]*$"),
+]
 CardName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 
 
@@ -75,7 +79,8 @@ class Card(Strict):
 
     ``unit`` names the column that says which rows belong to one unit of privacy, such as a patient.
     It is no feature. Of each unit at most ``rows_per_unit`` rows train, and guarantees are about
-    units; see `dprepro.data.dataset`.
+    units; see `dprepro.data.dataset`. ``unit_title`` is what people call one of them ("patient"),
+    for statements; without ``unit`` it says whose each row is, one row each.
     """
 
     name: CardName
@@ -104,6 +109,7 @@ class Card(Strict):
     deployment: Deployment | None = None
     unit: str | None = None
     rows_per_unit: RowsPerUnit | None = None
+    unit_title: UnitTitle | None = None
     domain_note: str = ""
     cleaning_note: str = ""
     licence: str = ""

@@ -422,15 +422,20 @@ class Deployment(Strict):
     """Who releases models of the data, for what and where; nothing of it is read from rows.
 
     ``curators`` are who publishes, ``authors`` who filled in this record (the curators, unless
-    named), ``region`` is what the data describe or whose laws apply. ``actors`` says who may see
-    the release and who is trusted with what, ``justification`` how epsilon, the unit and the rest
-    were chosen, ``sources`` where more is written.
+    named), ``contact`` whom to ask, ``region`` is what the data describe or whose laws apply, and
+    ``until`` how long the release is meant to be used. ``actors`` says who may see the release and
+    who is trusted with what, ``justification`` how epsilon, the unit and the rest were chosen,
+    ``withdrawal`` what happens if somebody in the table withdraws, and ``sources`` where more is
+    written.
     """
 
     curators: Annotated[list[Said], Field(min_length=1)]
     intended_use: Said
     region: Said
     sector: Sector | None = None
+    contact: str = ""
+    until: str = ""
+    withdrawal: str = ""
     description: str = ""
     actors: str = ""
     justification: str = ""

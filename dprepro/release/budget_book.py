@@ -33,9 +33,9 @@ from dprepro.privacy.ledger import ROW, TOLERANCE, Ledger, slack, spent_epsilon
 from dprepro.privacy.ledger_entry import LedgerEntry
 from dprepro.privacy.sampling.sampler import SAMPLING_DISTANCE
 from dprepro.privacy.sensitivity import REPLACE_ONE, Adjacency
+from dprepro.release.guarantee_words import mixed_in_words
 from dprepro.release.population_overlap import Rows, Sketch
 from dprepro.release.rows import of_rows, of_units
-from dprepro.release.statement import mixed_in_words
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import read_bytes
 

@@ -24,7 +24,8 @@ from dprepro.additive.file import MAX_BYTES, LoadedClassifier, LoadedRegressor, 
 from dprepro.additive.model import AdditiveModel
 from dprepro.privacy.ledger import Ledger
 from dprepro.release.registry import texts_for_others
-from dprepro.release.statement import Publisher, Statement, as_html, as_json, as_markdown, state
+from dprepro.release.statement import Publisher, Statement, as_json, state
+from dprepro.release.statement_pages import as_html, as_markdown
 from dprepro.runtime import files
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import sync_folder

@@ -70,6 +70,7 @@ _TARGET = """\
 _UNIT = """\
 # unit: COLUMN                 # if several rows can be of one person: the column that says whose
 # rows_per_unit: 5             # and how many rows of each are used at most; the unit is no feature
+# unit_title: person           # what people call the owner of a row, for statements
 """
 _DROP = """\
 # drop: [COLUMN]               # columns that are not used, such as the number of a case: each
@@ -438,6 +439,7 @@ def _unit(name: str | None, entries: Mapping[str, Entry]) -> Iterator[str]:
     rows = FILL_IN if entry.upper is None else f"{entry.upper:g}"
     yield _described(f"unit: {scalar(name)}", entry)
     yield f"rows_per_unit: {_commented(rows, 'how many rows of each unit are used at most')}"
+    yield "# unit_title: person           # what people call such a unit, for statements"
 
 
 def _drop(entries: Mapping[str, Entry]) -> str:

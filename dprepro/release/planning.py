@@ -34,9 +34,9 @@ from dprepro.privacy.guarantee_status import (
 )
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.sampling.sampler import SAMPLING_DISTANCE
+from dprepro.release.guarantee_words import USUAL_DELTA
 from dprepro.release.progress import shown_steps
 from dprepro.release.rows import no_domain
-from dprepro.release.statement import USUAL_DELTA
 from dprepro.runtime.errors import DEBUG_VARIABLE, DpreproError
 from dprepro.runtime.text import shell
 from dprepro.runtime.yaml_files import YamlSource

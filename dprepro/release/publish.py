@@ -43,6 +43,12 @@ from dprepro.release.folder import (
     rehearse,
     with_ledger,
 )
+from dprepro.release.guarantee_words import (
+    mixed_in_words,
+    neighbours_in_words,
+    public_in_words,
+    unit_in_words,
+)
 from dprepro.release.population_overlap import Rows
 from dprepro.release.progress import shown_progress
 from dprepro.release.provenance import save_fitted, take_card
@@ -60,11 +66,7 @@ from dprepro.release.statement import (
     Publisher,
     Statement,
     Together,
-    mixed_in_words,
-    neighbours_in_words,
-    public_in_words,
     round_up,
-    unit_in_words,
 )
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.terminal import error_console
@@ -153,7 +155,7 @@ class Plan:
     def lines(self) -> dict[str, str]:
         """Return what is going to be spent, on whom, and what is then spent in all, by headings."""
         card, ledger, ahead, limit = self.card, self.ledger, self.ahead, self.card.budget_limit
-        by_rule = self.asked.delta is None
+        by_rule, title = self.asked.delta is None, card.unit_title or ""
         rule = " (largest power of ten up to 1 / (10 n), n of the card)" if by_rule else ""
         noise = "floating-point" if ledger.floating_point else "exact"
         total, how = ahead.total, "added up"
@@ -165,8 +167,8 @@ class Plan:
             "Method": f"{self.method.name}, {noise} noise, no seed",
             "Spends": f"epsilon {ledger.spent_epsilon():.4g} of the stated {ledger.epsilon:g}",
             "Delta": f"{ledger.delta:g}{rule}",
-            "Protects": unit_in_words(ledger.unit, ledger.rows_per_unit),
-            "Compares": f"two tables, {neighbours_in_words(ledger.adjacency, ledger.unit)}",
+            "Protects": unit_in_words(ledger.unit, ledger.rows_per_unit, title),
+            "Compares": f"two tables, {neighbours_in_words(ledger.adjacency, ledger.unit, title)}",
             "Public": "; ".join(public_in_words(ledger, compared_facts(card))),
             "Before": f"{len(ahead.earlier)} release(s) of these rows in the budget book",
             "Alike": ahead.like
@@ -382,7 +384,7 @@ def publisher_of(card: Card, method: Method, **said: Any) -> Publisher:
         method_version=method.version, reference=method.reference, dprepro=__version__,
         commit=git.get("commit"), is_modified=git.get("dirty"),
         accountant_version=metadata.version("dp-accounting"), compared=compared_facts(card),
-        deployment=card.deployment,
+        unit_title=card.unit_title or "", rows=card.expect.rows, deployment=card.deployment,
         limit=None if limit is None else Limit(epsilon=limit.epsilon, delta=limit.delta), **said,
     )  # fmt: skip
 

@@ -11,8 +11,10 @@ from typing import Any
 
 import yaml
 
-from dprepro.privacy.ledger import ROW
-from dprepro.release.statement import Statement, environment, unit_in_words
+from dprepro.privacy.sensitivity import Adjacency
+from dprepro.release.guarantee_words import odds_in_words, unit_in_words
+from dprepro.release.statement import Statement
+from dprepro.release.statement_pages import environment
 
 RECORD, MODEL_CARD = "registry.yaml", "README.md"
 
@@ -29,7 +31,7 @@ def registry_record(statement: Statement) -> dict[str, Any]:
     told = of.deployment
     assert told is not None, "texts_for_others asks"
     title = of.title or of.dataset
-    whom = unit_in_words(privacy.unit, privacy.rows_per_unit)
+    whom = unit_in_words(privacy.unit, privacy.rows_per_unit, of.unit_title)
     spent = _bounded(privacy.spent.of_unit)
     details = f"{said.privacy_parameters}, stated. Spent: epsilon {spent} for {whom}"
     basic = {
@@ -53,7 +55,7 @@ def registry_record(statement: Statement) -> dict[str, Any]:
             "unprotected_quantities": said.unprotected_quantities,
         },
         "privacy_loss": {
-            "privacy_unit": f"{privacy.unit}-level",
+            "privacy_unit": f"{of.unit_title or privacy.unit}-level",
             "privacy_unit_details": f"{said.unit_of_privacy}; {said.neighbours}",
             "privacy_parameters": {"epsilon": privacy.epsilon, "delta": privacy.delta or None},
             "privacy_parameters_details": details,
@@ -120,13 +122,16 @@ def _model_card(statement: Statement) -> str:
     }
     page = environment(is_html=False).get_template("model_card.md")
     told = yaml.safe_dump(head, sort_keys=False)
-    privacy = statement.privacy
+    privacy, title = statement.privacy, statement.publisher.unit_title
     return f"---\n{told}---\n" + page.render(
         s=statement,
         p=privacy,
         of=statement.publisher,
         told=statement.publisher.deployment,
-        unit=f"a certain {ROW}" if privacy.unit == ROW else f"all rows of a certain {privacy.unit}",
+        unit=unit_in_words(privacy.unit, privacy.rows_per_unit, title),
+        odds=odds_in_words(
+            privacy.epsilon, privacy.delta, Adjacency(privacy.relation), privacy.unit, title
+        )[0],
     )
 
 

@@ -1,8 +1,8 @@
-"""The statement of a release: what it guarantees, in fields, in words, and as text.
+"""The statement of a release, in fields: what it guarantees, by which answers, and what not.
 
 All but the publisher's words follows from the model file, and the same statement gives the same
-bytes of Markdown, HTML and JSON. The JSON schema of the fields is
-`statement.schema.json`, beside this file.
+bytes of JSON. The JSON schema of the fields is `statement.schema.json`, beside this file;
+`dprepro.release.statement_pages` writes the fields for readers.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Sequence
 from importlib import resources
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -22,31 +21,18 @@ from dprepro.data.card_parts import Deployment
 from dprepro.data.domain import NumericFeature
 from dprepro.estimators.contract import ledger_of
 from dprepro.privacy.ledger import ROW, Ledger
-from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT, Adjacency
+from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.release.guarantee_words import (
+    is_bounded,
+    neighbours_in_words,
+    public_in_words,
+    releases_in_words,
+    unit_in_words,
+)
 from dprepro.runtime.errors import DpreproError
-from dprepro.runtime.text import markdown
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 Relation = Literal["zero-out", "add/remove-one", "replace-one"]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-
-_NEIGHBOURS = {
-    ADD_REMOVE: "one with and one without {rows}",
-    ZERO_OUT: "one with {rows} and one with nothing in their place ({number} is public)",
-    REPLACE_ONE: "which differ in {rows} ({number} is public)",
-}
-_MECHANISMS = {
-    "gaussian": "normally distributed noise (Gaussian mechanism)",
-    "laplace": "Laplace distributed noise (Laplace mechanism)",
-    "exponential": "random choice (exponential mechanism)",
-    "permute-and-flip": "random choice (permute-and-flip mechanism)",
-    "cited": "as the cited source says",
-}
-_LARGEST_AS_NUMBER = 10.0
-USUAL_DELTA = 1e-4
-"""A delta above this is warned of where the number of rows is not known."""
 
 Loaded = LoadedClassifier | LoadedRegressor
 
@@ -69,6 +55,14 @@ _REFUSES = (
 )
 
 _PACKAGE = "dprepro.release"
+_LATER_OF_PUBLISHER = ("unit_title", "rows", "deployment")
+"""Fields that older statements lack; where they say nothing, they are not in the file."""
+
+
+def _may_lack(schema: dict[str, Any], keys: tuple[str, ...]) -> None:
+    schema["required"] = [key for key in schema["required"] if key not in keys]
+
+
 SCHEMA = "statement.schema.json"
 
 
@@ -129,6 +123,10 @@ class Publisher(_Part):
         Of the card.
     domain_note
         Why bounds, categories and labels can be known without the rows, in the card's words.
+    unit_title
+        What the card calls the unit of privacy, such as "patient"; not in the file if it does not.
+    rows
+        How many rows the files have, if the card states it; else None, and not in the file.
     method, method_version, reference
         Of the method.
     dprepro, commit, is_modified
@@ -160,7 +158,7 @@ class Publisher(_Part):
         does not say.
     """
 
-    model_config = ConfigDict(json_schema_extra=lambda s: s["required"].remove("deployment"))
+    model_config = ConfigDict(json_schema_extra=lambda s: _may_lack(s, _LATER_OF_PUBLISHER))
 
     date: str
     dataset: str
@@ -182,6 +180,8 @@ class Publisher(_Part):
     together: Together
     limit: Limit | None
     audits: list[AuditRecord] = Field(default_factory=list)
+    unit_title: str = ""
+    rows: int | None = None
     deployment: Deployment | None = None
 
 
@@ -313,106 +313,6 @@ class Statement(_Part):
     registry: Registry
 
 
-def is_bounded(adjacency: Adjacency) -> bool:
-    """Whether neighbours have the same number of rows, which is then public.
-
-    NIST SP 800-226 calls this bounded differential privacy.
-    """
-    return adjacency is not ADD_REMOVE
-
-
-def unit_in_words(unit: str, rows_per_unit: int) -> str:
-    """Return whom the guarantee protects: "one row", or one unit with the rows that are used."""
-    return "one row" if unit == ROW else f"one {unit}, of which up to {rows_per_unit} rows are used"
-
-
-def rows_in_words(unit: str) -> str:
-    """Return by what neighbours differ."""
-    return f"a certain {ROW}" if unit == ROW else f"all rows of a certain {unit}"
-
-
-def neighbours_in_words(adjacency: Adjacency, unit: str) -> str:
-    """Return which two tables the guarantee compares."""
-    number = "the number of rows" if unit == ROW else "the number of rows that are used"
-    return _NEIGHBOURS[Adjacency(adjacency)].format(rows=rows_in_words(unit), number=number)
-
-
-def mixed_in_words(earlier: Iterable[Adjacency], own: Adjacency) -> str:
-    """Say why releases with several neighbouring relations cost more; empty if all have one."""
-    others = sorted({relation.value for relation in earlier})
-    if set(others) <= {own.value}:
-        return ""
-    return (
-        f"earlier releases have {' and '.join(others)} neighbours and this one {own}, so all are "
-        f"counted under {REPLACE_ONE}, which costs more"
-    )
-
-
-def public_in_words(ledger: Ledger, compared: Sequence[str]) -> list[str]:
-    """Return all that a release takes as public, each thing once."""
-    public = [*ledger.assumed_public, *compared]
-    if not any("bounds" in text for text in public):
-        public.append("names, bounds and categories of the card")
-    return public
-
-
-def spent_in_words(unit: str, relation: Adjacency, delta: float) -> list[str]:
-    """Return what a large delta means, and the epsilons that a statement has beside the stated."""
-    said = []
-    if delta > USUAL_DELTA:
-        said.append(
-            f"The delta is large. A method may publish each row as it is with the probability "
-            f"{delta:g}, and keep such a guarantee. Delta should be well below one over the number "
-            "of rows."
-        )
-    if unit != ROW:
-        said.append(
-            f"The epsilon for each row is about one row of a {unit} by itself. It counts an "
-            f"exchange: if a row goes, another of the same {unit} may train in its place. So it "
-            "can be more than the mechanisms below say of one row that comes or goes."
-        )
-    if relation is not REPLACE_ONE:
-        said.append(
-            "The epsilon under replace-one is about two other tables, one of which has another "
-            f"{unit} in the place of a certain one. That counts as one that goes and one that "
-            "comes, so it is larger. It is not the stated guarantee: it is there to compare with "
-            "texts that state replace-one."
-        )
-    return said
-
-
-def mechanism_in_words(mechanism: str) -> str:
-    """Return the kind of noise for readers who know no mechanism by name."""
-    return _MECHANISMS[mechanism]
-
-
-def number(epsilon: float | None) -> str:
-    """Return an epsilon as text; None is an infinite one."""
-    return "unbounded" if epsilon is None else f"{epsilon:.4g}"
-
-
-def factor(epsilon: float) -> str:
-    """Return e^epsilon as text, rounded up to two decimals; as a power where it is large."""
-    if epsilon > _LARGEST_AS_NUMBER:
-        return f"e^{epsilon:g}"
-    return f"{math.ceil(math.exp(epsilon) * 100) / 100:,.2f}"
-
-
-def releases_in_words(earlier: int, other_people: int = 0) -> str:
-    """Return which release of its rows this is, by the budget book."""
-    others = (
-        "" if other_people == 0 else
-        f"; it also has rows like these in {other_people} other dataset(s), not counted, since the "
-        "publisher says that they are of other people"
-    )  # fmt: skip
-    if earlier == 0:
-        return (
-            f"the first release of these rows in the budget book of the publisher's machine{others}"
-        )
-    known = "1 earlier release" if earlier == 1 else f"{earlier} earlier releases"
-    return f"the budget book of the publisher's machine has {known} of these rows{others}"
-
-
 def state(model: Loaded, content: bytes, publisher: Publisher) -> Statement:
     """Return the statement of a model.
 
@@ -445,6 +345,7 @@ def state(model: Loaded, content: bytes, publisher: Publisher) -> Statement:
             floating_point=list(ledger.floating_point),
             always=[
                 *([_own(ledger, publisher)] if ledger.code else []),
+                *([_one_each(publisher)] if ledger.unit == ROW and publisher.unit_title else []),
                 *_ALWAYS,
                 _CLIPS if publisher.clips else _REFUSES,
             ],
@@ -461,6 +362,14 @@ def _own(ledger: Ledger, publisher: Publisher) -> str:
         f"Whether the ledger is right. The method {publisher.method} is the publisher's own, and "
         "its ledger is its author's word: what it releases, how far a row moves that, and that it "
         f"fixes no seed. Its source files have the SHA-256 {ledger.code}."
+    )
+
+
+def _one_each(publisher: Publisher) -> str:
+    """Return what a card takes for granted that names owners of rows, and no column of them."""
+    return (
+        f"Whether each row belongs to another {publisher.unit_title}. The card says so, and "
+        "nothing checks it: the guarantee is about one row, and is weaker for the owner of several."
     )
 
 
@@ -529,7 +438,7 @@ def _mechanisms(ledger: Ledger) -> list[Mechanism]:
 
 def _registry(ledger: Ledger, data: DataDomain, publisher: Publisher) -> Registry:
     noise = "exact noise on whole numbers" if ledger.is_sampled_exactly else "floating-point noise"
-    rows = "a row" if ledger.unit == ROW else f"a {ledger.unit}"
+    title = publisher.unit_title
     return Registry(
         data_domain=(
             f"{publisher.title or publisher.dataset}: {len(data.features)} features, "
@@ -541,11 +450,12 @@ def _registry(ledger: Ledger, data: DataDomain, publisher: Publisher) -> Registr
                 *ledger.unaccounted,
             ]
         ),
-        unit_of_privacy=unit_in_words(ledger.unit, ledger.rows_per_unit),
+        unit_of_privacy=unit_in_words(ledger.unit, ledger.rows_per_unit, title),
         neighbours="two tables, "
-        f"{neighbours_in_words(ledger.adjacency, ledger.unit)}: "
+        f"{neighbours_in_words(ledger.adjacency, ledger.unit, title)}: "
         f"{'bounded' if is_bounded(ledger.adjacency) else 'unbounded'} differential privacy",
-        privacy_parameters=f"epsilon {ledger.epsilon:g}, delta {ledger.delta:g} for {rows}",
+        privacy_parameters=f"epsilon {ledger.epsilon:g}, delta {ledger.delta:g} for one "
+        f"{title or ledger.unit}",
         trust_model="central: one curator reads the rows, and adds noise before anything leaves",
         accounting=f"{ACCOUNTANT} {publisher.accountant_version}: the privacy loss distributions "
         "of all releases, composed",
@@ -569,19 +479,10 @@ def as_json(statement: Statement) -> str:
     values = statement.model_dump(mode="json")
     if not statement.privacy.is_authors_word:
         del values["privacy"]["is_authors_word"]
-    if statement.publisher.deployment is None:
-        del values["publisher"]["deployment"]
+    for key in _LATER_OF_PUBLISHER:
+        if not values["publisher"][key]:
+            del values["publisher"][key]
     return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
-
-
-def as_markdown(statement: Statement) -> str:
-    """Return the statement as a page of Markdown. Names and notes of a card are escaped."""
-    return environment(False).get_template("statement.md").render(_context(statement))
-
-
-def as_html(statement: Statement) -> str:
-    """Return the statement as one HTML file, with no script and no address of anything outside."""
-    return environment(True).get_template("statement.html").render(_context(statement))
 
 
 def shipped_schema() -> dict[str, Any]:
@@ -594,66 +495,3 @@ def schema_of_fields() -> dict[str, Any]:
     """Return the JSON schema that follows from the fields of `Statement`."""
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return draft | Statement.model_json_schema(mode="serialization")
-
-
-def environment(is_html: bool) -> Environment:
-    """Return what renders the templates of a release; in Markdown, texts of a card are escaped."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # not all that states writes
-
-    environment = Environment(
-        loader=PackageLoader(_PACKAGE, "template"),
-        autoescape=is_html,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        finalize=None if is_html else _shown,
-    )
-    environment.filters |= {
-        "number": number,
-        "factor": factor,
-        "domain": _domain_in_words,
-        "g": _short,
-        "mechanism": mechanism_in_words,
-        "sentence": _sentence,
-    }
-    return environment
-
-
-def _context(statement: Statement) -> dict[str, Any]:
-    privacy = statement.privacy
-    return {
-        "s": statement,
-        "p": privacy,
-        "unit": unit_in_words(privacy.unit, privacy.rows_per_unit),
-        "certain": f"a certain {privacy.unit}",
-        "neighbours": neighbours_in_words(Adjacency(privacy.relation), privacy.unit),
-        "spent": spent_in_words(privacy.unit, Adjacency(privacy.relation), privacy.delta),
-        "of": statement.publisher,
-        "t": statement.publisher.together,
-        "releases": releases_in_words(
-            statement.publisher.earlier_releases, statement.publisher.other_people
-        ),
-        "registry": [
-            (name.replace("_", " ").capitalize(), value) for name, value in statement.registry
-        ],
-    }
-
-
-def _shown(value: Any) -> Any:
-    return markdown(value) if isinstance(value, str) else value
-
-
-def _domain_in_words(feature: Any) -> str:
-    if feature.bounds is not None:
-        lower, upper = feature.bounds
-        return f"{lower:g} to {upper:g} {feature.measured_in or ''}".strip()
-    return ", ".join(f'"{category}"' for category in feature.categories or ())
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _short(value: float) -> str:
-    return f"{value:.4g}"

@@ -11,7 +11,8 @@ from dprepro.additive.file import model_from_json, model_to_json
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods.dp_ebm.ebm import EBMClassifier
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
-from dprepro.release.statement import as_html, as_markdown, state
+from dprepro.release.statement import state
+from dprepro.release.statement_pages import as_html, as_markdown
 from dprepro.report.model_page import model_page
 from tests.release.models import publisher
 

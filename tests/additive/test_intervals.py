@@ -14,7 +14,8 @@ from dprepro.additive.file import model_from_json, model_to_json
 from dprepro.additive.model import LEVELS, ResidualSizes
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusRegressor
-from dprepro.release.statement import as_html, as_markdown, state
+from dprepro.release.statement import state
+from dprepro.release.statement_pages import as_html, as_markdown
 from dprepro.report.model_page import model_page
 from dprepro.runtime.errors import DpreproError
 from tests.additive import small

@@ -444,13 +444,14 @@ def test_the_default_delta_is_said_and_stated(tmp_path: Path, state: Path) -> No
 
 def test_a_release_for_patients_bounds_their_rows(tmp_path: Path, state: Path) -> None:
     rows = rows_of("binary", 60)
-    card = card_of(tmp_path, text=UNIT + LIMIT)
+    card = card_of(tmp_path, text=UNIT + "unit_title: guest\n" + LIMIT)
     text = (tmp_path / "patients.csv").read_text().splitlines()
     owners = ["patient", *(str(k // 4) for k in range(len(rows)))]
     lines = [f"{line},{owner}" for line, owner in zip(text, owners, strict=True)]
     (tmp_path / "patients.csv").write_text("\n".join(lines) + "\n")
-    assert "one patient, of which up to 2 rows are used" in release(card)
+    assert "one guest, of whose rows up to 2 are used" in release(card)
     out = tmp_path / "out"
+    assert "one guest" in (out / "statement.md").read_text()
     privacy = Statement.model_validate_json((out / "statement.json").read_bytes()).privacy
     assert (privacy.unit, privacy.rows_per_unit, privacy.holds) == ("patient", 2, True)
     of_row, of_unit = privacy.spent.of_row or 0, privacy.spent.of_unit or 0

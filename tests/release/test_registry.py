@@ -11,7 +11,8 @@ import yaml
 
 from dprepro.data.card_parts import Deployment
 from dprepro.release.registry import MODEL_CARD, RECORD, registry_record, texts_for_others
-from dprepro.release.statement import Statement, as_html, as_json, as_markdown, state
+from dprepro.release.statement import Statement, as_json, state
+from dprepro.release.statement_pages import as_html, as_markdown
 from tests.release.models import model, publisher
 from tests.report.test_names import ODD
 
