@@ -20,6 +20,7 @@ from dprepro.methods.linear_regression.estimator import (
 )
 from dprepro.methods.locally_linear.estimator import DPLLMClassifier, LLMClassifier
 from dprepro.methods.logistic.estimator import DPLogisticRegression
+from dprepro.methods.privatree.estimator import PrivaTreeClassifier
 from dprepro.methods.random_boosting.estimator import DPRandomBoostingClassifier
 from dprepro.methods.s_bdt.estimator import SBDTClassifier, SBDTRegressor
 from dprepro.methods.toy_ebm.estimator import ToyDPEBMClassifier, ToyDPEBMRegressor
@@ -128,6 +129,7 @@ CASES = [
     (AdaSSPRegressor(epsilon=8.0), {}),
     (DPBagClassifier(epsilon=8.0, teachers=2, partitions=2), {}),
     (DPGradientDescentClassifier(epsilon=8.0, steps=5), {}),
+    (PrivaTreeClassifier(epsilon=8.0, max_depth=2), {}),
     (DPRandomBoostingClassifier(epsilon=8.0, n_trees=5), {}),
     (SBDTClassifier(epsilon=8.0, n_trees=5), {}),
     (SBDTRegressor(epsilon=8.0, n_trees=5), {}),

@@ -34,6 +34,8 @@ def fit(name, task):
         ("dp-logistic-fair", "binary", "logistic", "LogisticCurator"),
         ("dp-random-boosting", "binary", "random_boosting", "RandomBoostingCurator"),
         ("dp-random-forest", "binary", "forests", "ForestCurator"),
+        ("privatree", "binary", "privatree", "PrivaTreeCurator"),
+        ("privatree-sound", "binary", "privatree", "PrivaTreeCurator"),
         ("s-bdt", "binary", "s_bdt", "SBDTCurator"),
         ("s-bdt-sound", "regression", "s_bdt", "SBDTCurator"),
         ("toy-dp-ebm", "binary", "toy_ebm", "ToyCurator"),

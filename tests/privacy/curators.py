@@ -41,6 +41,8 @@ from dprepro.methods.locally_linear.curator import LLMCurator
 from dprepro.methods.locally_linear.estimator import DPLLMClassifier
 from dprepro.methods.logistic.curator import LogisticCurator
 from dprepro.methods.logistic.estimator import DPLogisticRegression
+from dprepro.methods.privatree.curator import PrivaTreeCurator
+from dprepro.methods.privatree.estimator import PrivaTreeClassifier
 from dprepro.methods.random_boosting.curator import RandomBoostingCurator
 from dprepro.methods.random_boosting.estimator import DPRandomBoostingClassifier
 from dprepro.methods.s_bdt.curator import SBDTCurator
@@ -117,6 +119,7 @@ _BOOST: dict[str, Any] = {"n_trees": 2, "max_depth": 2, "random_state": 0}
 _LAZY: dict[str, Any] = {"rounds": 3, "splits": 2, "random_state": 0}
 _BAG: dict[str, Any] = {"teachers": 10, "partitions": 5, "epsilon": 50.0, "random_state": 0}
 _SBDT: dict[str, Any] = {"n_trees": 4, "max_depth": 2, "random_state": 0}
+_TREE: dict[str, Any] = {"max_depth": 2, "random_state": 0}
 _RANDOM: dict[str, Any] = {"n_trees": 4, "batches": 2, "sketch_rounds": 1, "random_state": 0}
 _LLM: dict[str, Any] = {"epochs": 2, "random_state": 0}
 
@@ -155,6 +158,12 @@ FITS = {
         DPLogisticRegression(data_norm=2.0, domain=NUMERIC, random_state=0),
         _numeric,
     ),
+    "privatree": Fit(
+        PrivaTreeCurator,
+        PrivaTreeClassifier(as_published=True, domain=LABELS, **_TREE),
+        listed=("bins",),
+    ),
+    "privatree, sound": Fit(PrivaTreeCurator, PrivaTreeClassifier(domain=LABELS, **_TREE)),
     "s-bdt": Fit(SBDTCurator, SBDTClassifier(as_published=True, domain=LABELS, **_SBDT)),
     "s-bdt, regression": Fit(SBDTCurator, SBDTRegressor(initial_share=0.1, domain=RANGE, **_SBDT)),
     "dp-random-boosting": Fit(

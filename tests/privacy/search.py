@@ -53,6 +53,7 @@ LEFT_OUT = {
     "dp-llm, shuffled": "its ledger names the gap: its query is that of dp-llm",
     "dp-random-boosting, as published": "its ledger lists ranks, which are read from all rows: its "
     "queries are those of dp-random-boosting",
+    "privatree": "its ledger names the gap, and lists ranges, which are read from all rows",
     "toy-dp-ebm": "its ledger names the gaps: no sensitivity covers a mean",
     "toy-dp-ebm, regression": "its ledger names the gaps: no sensitivity covers a mean",
     "dp-linear": "its ledger names the gaps: Wishart noise, and bounds that are read from the rows",
