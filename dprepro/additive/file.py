@@ -237,6 +237,7 @@ def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None)
             for edit in model.edits_
         ],
         **_intervals_to_json(model),
+        **({} if model.measurement_ is None else {"measurement": model.measurement_.to_json()}),
         "ledger": None if ledger is None else ledger_to_json(ledger),
         "origin": dict(origin),
     }
@@ -327,6 +328,7 @@ def model_from_json(values: Any, where: str = "model") -> LoadedClassifier | Loa
         model.range_ = (record.range[0], record.range[1])
     if record.intervals is not None:
         model.residual_sizes_ = _residual_sizes(record.intervals)
+    model.measurement_ = record.measurement
     model.bins_ = [_bins(feature) for feature in record.features]
     _read_numbers(model, record)
     model.n_features_in_ = len(record.features)

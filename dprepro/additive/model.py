@@ -21,6 +21,7 @@ from dprepro.runtime.errors import DpreproError
 
 if TYPE_CHECKING:
     from dprepro.additive.editing import Edit
+    from dprepro.additive.measurement import Measurement
 
 PERCENTS = tuple(range(50, 100))
 """The coverages that a fit knows the width of, in percent."""
@@ -117,6 +118,8 @@ class AdditiveModel(FrameModel):
         Functions of two features; most models have none.
     residual_sizes_ : ResidualSizes or None
         Regression: how wide prediction intervals are, where that was released.
+    measurement_ : Measurement or None
+        Noisy counts of held-out rows, where they were released with the model.
     edits_ : list of Edit
         What was changed after the fit, in order; see `dprepro.additive.editing`.
     target_name_ : str or None
@@ -136,6 +139,7 @@ class AdditiveModel(FrameModel):
     edits_: list[Edit]
     pairs_: Sequence[PairTerm] = ()
     residual_sizes_: ResidualSizes | None = None
+    measurement_: Measurement | None = None
     shape_noise_: list[np.ndarray] | None = None
     target_name_: str | None = None
     labels_: tuple[str, str] | None = None

@@ -24,6 +24,7 @@ from pydantic import (
 
 from dprepro.additive.bins import MOST_GROUPS, pair_name
 from dprepro.additive.editing import Action
+from dprepro.additive.measurement import Measurement
 from dprepro.additive.units import LEAST_POWER, MOST_POWER
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.rows.partition import MAX_BINS
@@ -241,6 +242,7 @@ class ModelRecord(_Record):
     pairs: Annotated[list[PairRecord], Field(min_length=1, max_length=10_000)] | None = None
     edits: Annotated[list[EditRecord], Field(max_length=10_000)]
     intervals: IntervalsRecord | None = None
+    measurement: Measurement | None = None
     ledger: dict[str, JsonValue] | None
     origin: dict[str, JsonValue]
 
@@ -258,6 +260,9 @@ class ModelRecord(_Record):
             raise ValueError("a range is [lower, upper] of a regression model")
         if self.intervals is not None and self.task == "binary":
             raise ValueError("intervals are for regression")
+        known = self.measurement
+        if known is not None and (known.scores is None) == (self.task == "binary"):
+            raise ValueError("a measurement has scores for two classes, a bound for regression")
         names = [feature.name for feature in self.features]
         if len(set(names)) != len(names):
             raise ValueError("feature names repeat")

@@ -52,6 +52,8 @@ from dprepro.methods.toy_ebm.estimator import ToyDPEBMClassifier, ToyDPEBMRegres
 from dprepro.methods.wishart_regression.curator import WishartCurator
 from dprepro.methods.wishart_regression.estimator import WishartLinearRegression
 from dprepro.privacy.curator_base import Curator
+from dprepro.release.curator import HeldOutCurator
+from tests.privacy.measured import MeasuredClassifier, MeasuredRegressor
 
 FEATURES = (
     NumericFeature("x", 0, 1),
@@ -186,6 +188,8 @@ FITS = {
     ),
     "dp-llm": Fit(LLMCurator, DPLLMClassifier(domain=NUMERIC, **_LLM), _numeric),
     "dp-llm, shuffled": Fit(LLMCurator, DPLLMClassifier(sampling="shuffle", **_LLM), _numeric),
+    "held out": Fit(HeldOutCurator, MeasuredClassifier()),
+    "held out, regression": Fit(HeldOutCurator, MeasuredRegressor()),
 }
 
 if importlib.util.find_spec("torch") is not None:

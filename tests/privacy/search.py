@@ -31,6 +31,7 @@ from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private_rows import Private
 from dprepro.privacy.query import Query
 from dprepro.privacy.sensitivity import REPLACE_ONE
+from dprepro.release.curator import HeldOutCurator
 from tests.privacy.curators import (
     _EBM,
     _LAZY,
@@ -43,6 +44,7 @@ from tests.privacy.curators import (
     _boolean,
     table,
 )
+from tests.privacy.measured import MeasuredClassifier
 from tests.privacy.overheard import Ears, listening
 from tests.privacy.scripts import TARGET, Script, read
 
@@ -81,6 +83,7 @@ _MORE = {
         RandomBoostingCurator,
         DPRandomBoostingClassifier(update="averaging", domain=LABELS, **_RANDOM),
     ),
+    "held out, replace-one": Fit(HeldOutCurator, MeasuredClassifier("replace-one")),
     "s-bdt, sound": Fit(SBDTCurator, SBDTClassifier(domain=LABELS, **_SBDT)),
 }
 SUBJECTS = {name: fit for name, fit in (FITS | _MORE).items() if name not in LEFT_OUT}

@@ -25,9 +25,12 @@ def module_of(path: Path) -> str:
 
 
 def misplaced(module: str) -> bool:
-    """Return whether a module may open what is private, but is not the curator of a method."""
+    """Return whether a module may open what is private, but is not the curator of a method.
+
+    One other curator measures how good a released model is on rows that were held out.
+    """
     fits = re.fullmatch(rf"dprepro\.methods\.\w+\.{CURATOR}", module)
-    return may_open(module) and module != READER and not fits
+    return may_open(module) and module not in (READER, "dprepro.release.curator") and not fits
 
 
 def test_no_module_gets_round_the_wall() -> None:
@@ -36,11 +39,11 @@ def test_no_module_gets_round_the_wall() -> None:
     assert {module: ways for module, ways in found.items() if ways} == {}
 
 
-def test_curators_are_in_the_packages_of_methods_only() -> None:
+def test_curators_are_in_the_packages_of_methods_but_for_that_of_held_out_rows() -> None:
     modules = [module_of(path) for path in SOURCES]
     assert [m for m in modules if misplaced(m)] == []
-    assert {m.split(".")[2] for m in modules if m.endswith(f".{CURATOR}")} >= {
-        "dp_ebm", "dp_ebm_plus", "dpboost", "lazybb",
+    assert {m.split(".")[-2] for m in modules if m.endswith(f".{CURATOR}")} >= {
+        "dp_ebm", "dp_ebm_plus", "dpboost", "lazybb", "release",
     }  # fmt: skip
 
 
