@@ -86,6 +86,7 @@ def _none_found(card: str | None, unknown: str) -> str:
 
 def _show(account: Sequence[Entry], book: Book) -> None:
     from dprepro.release.budget_book import limits_of, total_spent
+    from dprepro.release.joint_budget import PARALLEL
 
     say(", ".join(dict.fromkeys(entry.dataset for entry in account)))
     for entry in account:
@@ -99,10 +100,7 @@ def _show(account: Sequence[Entry], book: Book) -> None:
             _say(f"    {said}: {entry.withdrawn.reason}")
         for names, said in (
             (entry.like, "counted with others, since its rows are like those of"),
-            (
-                entry.other_people,
-                "other people, as the owner of the data says, than in the similar rows of",
-            ),
+            (entry.other_people, "other people, as the owner of the data says, than in"),
         ):
             if names:
                 _say(f"    {said} {book.in_words(names)}")
@@ -112,13 +110,15 @@ def _show(account: Sequence[Entry], book: Book) -> None:
         spent = f"{total.budget}, {total.adjacency}"
         spent += ", as the neighbours of the releases differ" if len(relations) > 1 else ""
         spent = spent if total.budget.is_finite else "no bound is known"
-        _say(f"  in all: {spent}, for each {total.unit}")
-    for entry in limits_of(account):
-        if limit := entry.limit:
-            _say(
-                f"  limit of {entry.dataset}: epsilon {limit.epsilon:g}, delta {limit.delta:g}, "
-                f"for each {entry.spent.unit}"
-            )
+        _say(f"  in all: {spent}, for each {total.unit}{PARALLEL if total.is_parallel else ''}")
+    limits = [
+        f"  limit of {entry.dataset}: epsilon {entry.limit.epsilon:g}, delta "
+        f"{entry.limit.delta:g}, for each {entry.spent.unit}"
+        for entry in limits_of(account)
+        if entry.limit
+    ]
+    for text in dict.fromkeys(limits):  # several cards of the same rows may have the same
+        _say(text)
     say("")
 
 

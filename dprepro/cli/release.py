@@ -64,8 +64,9 @@ def release(
         bool,
         typer.Option(
             "--other-people",
-            help="State, as the owner of the data, that rows which look like those of an earlier "
-            "release are of other people: the book and the statement record it.",
+            help="State, as the owner of the data, that nobody in these rows is in an earlier "
+            "release with rows that look like them, or of this card: the book and the statement "
+            "record it, and such releases are not added up.",
         ),
     ] = False,
     registry: Annotated[

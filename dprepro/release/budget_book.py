@@ -8,10 +8,10 @@ the register, to digests of the rows.
 from __future__ import annotations
 
 import json
-import math
 import secrets
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple
 
@@ -28,12 +28,11 @@ from dprepro.data.register import (
     state_folder,
     write_own,
 )
-from dprepro.privacy.budget import LARGEST_EXPONENT, PrivacyBudget
-from dprepro.privacy.ledger import ROW, TOLERANCE, Ledger, slack, spent_epsilon
-from dprepro.privacy.ledger_entry import LedgerEntry
-from dprepro.privacy.sampling.sampler import SAMPLING_DISTANCE
-from dprepro.privacy.sensitivity import REPLACE_ONE, Adjacency
+from dprepro.privacy.budget import PrivacyBudget
+from dprepro.privacy.ledger import ROW, Ledger, slack
+from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.release.guarantee_words import mixed_in_words
+from dprepro.release.joint_budget import Total, total_of
 from dprepro.release.population_overlap import Rows, Sketch
 from dprepro.release.rows import of_rows, of_units
 from dprepro.runtime.errors import DpreproError
@@ -42,6 +41,9 @@ from dprepro.runtime.files import read_bytes
 _FILE = "budget-book.json"
 _VERSION: Final = 4
 _READ = (2, 3, _VERSION)
+_MOST_SETS = 1000
+"""Sets of releases that one person can be in. Of more, all releases are added up, which is safe."""
+
 _USE = (
     "the budget book",
     "Nothing is released without it: make its folder writable, or set "
@@ -91,8 +93,8 @@ class Entry(BaseModel):
     like
         Names of earlier releases with rows like these, and why; see `Likeness`.
     other_people
-        Names of earlier releases with rows like these, of which the owner of the data said that
-        they are of other people.
+        Names of earlier releases with rows like these or of the same card, of which the owner of
+        the data said that they are of other people: nobody is in both.
     withdrawn
         When and why it was taken back; None if it was not. Its budget stays spent.
     """
@@ -191,6 +193,19 @@ class Book(BaseModel):
                 known.update(e.name for e in self.of(entry.card, entry.rows, entry.like))
         return found
 
+    def earlier_than(self, entry: Entry) -> list[Entry]:
+        """Return the releases that count and can have people of an entry, which comes later.
+
+        It may be in the book already.
+        """
+        found = []
+        for other in self.of(entry.card, entry.rows, entry.like):
+            if other.name == entry.name:
+                break
+            if other.counts and not _are_other_people(other, entry):
+                found.append(other)
+        return found
+
     def in_words(self, alike: dict[str, str]) -> str:
         """Return of which releases rows are like, and why."""
         named = {e.name: f"{e.dataset} ({e.date})" for e in self.entries}
@@ -227,9 +242,7 @@ def total_spent(entries: Sequence[Entry], unit: str) -> Total | None:
         return None
     deltas = [e.limit.delta for e in limits_of(entries) if e.limit and e.spent.unit == unit]
     own = [entry for entry in counted if entry.spent.unit == unit]
-    same = all(entry.has_units_of(own[-1]) for entry in own)
-    ledgers = [entry.spent for entry in counted]
-    return total_of(ledgers, unit, deltas[-1] if deltas else None, same_units=same)
+    return _most_spent(counted, unit, deltas[-1] if deltas else None, own[-1] if own else None)
 
 
 def accept_new_register() -> int:
@@ -376,104 +389,6 @@ def withdrawal_of(model_sha256: str) -> Withdrawal | None:
     return next((e.withdrawn for e in entries if e.model_sha256 == model_sha256), None)
 
 
-@dataclass(frozen=True)
-class Total:
-    """What releases spend together.
-
-    Attributes
-    ----------
-    budget
-        The (epsilon, delta); epsilon is infinite where nothing is known.
-    adjacency
-        The relation that it is counted under: that of all releases if they share one, else
-        replace-one, which follows from every ledger.
-    unit
-        Whose rows it protects; see `Ledger.unit`.
-    by_accountant
-        Whether `dp_accounting` composed the releases of all ledgers. If not, epsilons and deltas
-        were added up.
-    """
-
-    budget: PrivacyBudget
-    adjacency: Adjacency
-    unit: str
-    by_accountant: bool
-
-
-def total_of(
-    ledgers: Sequence[Ledger],
-    unit: str = ROW,
-    delta: float | None = None,
-    *,
-    same_units: bool = True,
-) -> Total:
-    """Return what fits with these ledgers spend together, for a unit of privacy.
-
-    It is the smaller of two bounds. The first composes the entries of all ledgers with
-    `dp_accounting`, after what the samplers of all fits add to delta is taken off. The second is
-    basic composition: epsilons and deltas add up.
-
-    A ledger that protects units of another name says nothing of this one, so the total is infinite.
-    But every ledger bounds what one row spends, so any ledgers have a total for rows.
-
-    Parameters
-    ----------
-    delta
-        At which epsilon is stated; by default the sum of all deltas.
-    same_units
-        Whether units of this name are the same ones in all ledgers. If not, the total is infinite,
-        too. It makes no difference to rows.
-    """
-    relations = {ledger.adjacency for ledger in ledgers}
-    adjacency = relations.pop() if len(relations) == 1 else REPLACE_ONE
-    added = sum(ledger.delta for ledger in ledgers)
-    delta = min(added, 1.0) if delta is None else delta
-    if unit != ROW and not (same_units and all(ledger.unit == unit for ledger in ledgers)):
-        return Total(PrivacyBudget(math.inf, delta), adjacency, unit, False)
-    basic = math.inf
-    if added <= delta * (1 + TOLERANCE):
-        basic = sum(_alone(ledger, unit, adjacency) for ledger in ledgers)
-    composed = _composed(ledgers, unit, adjacency, delta)
-    return Total(PrivacyBudget(min(basic, composed), delta), adjacency, unit, composed <= basic)
-
-
-def _composed(ledgers: Sequence[Ledger], unit: str, adjacency: Adjacency, delta: float) -> float:
-    entries = tuple(e for ledger in ledgers for e in _entries(ledger, unit, adjacency))
-    try:
-        spent = spent_epsilon(entries, delta)
-        if delta == 0:
-            return spent
-        left = delta - len(ledgers) * _of_samplers(spent)
-        return spent_epsilon(entries, left) if left > 0 else math.inf
-    except (ValueError, OverflowError, MemoryError):  # basic composition is left
-        return math.inf
-
-
-def _of_samplers(epsilon: float) -> float:
-    """Return what the distance of one fit's samplers adds to delta; twice that, to be above it.
-
-    The epsilon in the term is that of the result, which is larger by less than 1e-300 of delta.
-    """
-    return 2 * (1 + math.exp(min(epsilon, LARGEST_EXPONENT))) * SAMPLING_DISTANCE
-
-
-def _alone(ledger: Ledger, unit: str, adjacency: Adjacency) -> float:
-    """Return what a ledger spends by itself."""
-    if unit == ROW != ledger.unit:
-        return _composed([ledger], unit, adjacency, ledger.delta)
-    return ledger.spent_epsilon(adjacency)
-
-
-def _entries(ledger: Ledger, unit: str, adjacency: Adjacency) -> list[LedgerEntry]:
-    if unit == ROW != ledger.unit:
-        return list(ledger.entries_of_row())  # exchanges already
-    rows = 1 if unit == ROW else ledger.rows_per_unit
-    entries = [entry.for_group(rows) for entry in ledger.entries]
-    if adjacency is ledger.adjacency:
-        return entries
-    return [entry.under_replace_one() for entry in entries]
-
-
 def require_limits(entries: Sequence[Entry]) -> None:
     """Refuse a release, the last entry, if a limit would be exceeded. Raises DpreproError.
 
@@ -503,10 +418,60 @@ def limits_of(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def total_for(of: Entry, entries: Sequence[Entry], delta: float | None) -> Total:
-    """Return what all entries spend together for the units of one of them; see `total_of`."""
-    ledgers = [entry.spent for entry in entries]
-    same = all(entry.has_units_of(of) for entry in entries)
-    return total_of(ledgers, of.spent.unit, delta, same_units=same)
+    """Return what all entries spend together for a unit of one of them; see `total_of`.
+
+    Of entries that are said to be of other people a unit is in one alone: then it is the most that
+    the entries of any unit spend, as parallel composition has it (McSherry 2009, Theorem 4).
+    """
+    return _most_spent(entries, of.spent.unit, delta, of)
+
+
+def _most_spent(
+    entries: Sequence[Entry], unit: str, delta: float | None, of: Entry | None
+) -> Total:
+    """Return the most that the entries of one unit spend; `of` says which units are meant."""
+
+    def total(some: Sequence[Entry], delta: float | None) -> Total:
+        same = of is None or all(entry.has_units_of(of) for entry in some)
+        return total_of([entry.spent for entry in some], unit, delta, same_units=same)
+
+    together = total(entries, delta)
+    # Under replace-one somebody of one table may become somebody of another, which moves both.
+    if together.adjacency is REPLACE_ONE:
+        return together
+    sets = [*islice(_of_one_person(list(entries)), _MOST_SETS)]
+    if len(sets) in (1, _MOST_SETS):
+        return together
+    most = max(
+        (total(some, together.budget.delta) for some in sets), key=lambda t: t.budget.epsilon
+    )
+    return replace(most, is_parallel=True)
+
+
+def _are_other_people(one: Entry, other: Entry) -> bool:
+    """Whether the owner of the data says that no unit is in both."""
+    return one.name in other.other_people or other.name in one.other_people
+
+
+def _of_one_person(
+    left: list[Entry], chosen: tuple[Entry, ...] = (), seen: tuple[Entry, ...] = ()
+) -> Iterator[tuple[Entry, ...]]:
+    """Yield all largest sets of entries, in order, that one unit can be in (Bron, Kerbosch 1973).
+
+    Of them no two are said to be of other people.
+    """
+    if any(not any(_are_other_people(known, e) for e in left) for known in seen):
+        return  # each set from here on lacks that one, and is not the largest
+    if not left:
+        yield chosen
+    while left:
+        entry, *left = left
+        yield from _of_one_person(
+            [e for e in left if not _are_other_people(e, entry)],
+            (*chosen, entry),
+            tuple(e for e in seen if not _are_other_people(e, entry)),
+        )
+        seen = (*seen, entry)
 
 
 def _require_one(limited: Entry, entries: Sequence[Entry]) -> None:
@@ -567,17 +532,28 @@ def _compared(book: Book, entry: Entry, rows: Rows | None) -> Entry:
     same = [e for e in book.entries if e.rows == entry.rows]
     others = {name: why for e in same for name, why in e.other_people.items()}
     alike = book.alike(entry.card, entry.rows, rows)
-    others |= alike if rows.are_others else {}
+    if rows.are_others:
+        others |= alike | _of_the_card(book, entry, rows)
     like = {name: why for name, why in alike.items() if name not in others}
     sketch = None if any(e.sketch for e in same) else rows.sketch()
     return entry.model_copy(update={"sketch": sketch, "like": like, "other_people": others})
 
 
+def _of_the_card(book: Book, entry: Entry, rows: Rows) -> dict[str, str]:
+    """Return names of the releases of an entry's account that have none of its rows, and why."""
+    found = {}
+    for other in book.of(entry.card, entry.rows):
+        if other.counts_for_all or not of_rows(other.rows).isdisjoint(of_rows(entry.rows)):
+            continue  # these are the same people, or nobody can say
+        likeness = None if other.sketch is None else rows.likeness_to(other.sketch)
+        found[other.name] = str(likeness or "of the same card")
+    return found
+
+
 def _allowed(book: Book, entry: Entry) -> tuple[Total, list[Entry]]:
-    earlier = [e for e in book.of(entry.card, entry.rows, entry.like) if e.counts]
-    entries = [*earlier, entry]
+    account = [e for e in book.of(entry.card, entry.rows, entry.like) if e.counts]
     try:
-        require_limits(entries)
+        require_limits([*account, entry])
     except DpreproError as error:
         if not entry.like:
             raise
@@ -585,8 +561,9 @@ def _allowed(book: Book, entry: Entry) -> tuple[Total, list[Entry]]:
             f"{error}. These rows are counted with those that they are like: "
             f"{book.in_words(entry.like)}. If all of them are other people's, say --other-people"
         ) from error
+    earlier = book.earlier_than(entry)
     delta = None if entry.limit is None else entry.limit.delta
-    return total_for(entry, entries, delta), earlier
+    return total_for(entry, [*earlier, entry], delta), earlier
 
 
 def _checked(path: Path) -> Book:

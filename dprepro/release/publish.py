@@ -49,6 +49,7 @@ from dprepro.release.guarantee_words import (
     public_in_words,
     unit_in_words,
 )
+from dprepro.release.joint_budget import PARALLEL
 from dprepro.release.population_overlap import Rows
 from dprepro.release.progress import shown_progress
 from dprepro.release.provenance import save_fitted, take_card
@@ -95,8 +96,8 @@ class Request:
     clips
         Whether values beyond their bounds are clipped, and not refused.
     other_people
-        Whether the owner of the data says that rows which look like those of an earlier release are
-        of other people.
+        Whether the owner of the data says that nobody in the rows is in an earlier release with
+        rows that look like these, or of the same card.
     audits
         The folder of results of audits.
     needs_registry
@@ -161,6 +162,7 @@ class Plan:
         total, how = ahead.total, "added up"
         if total.by_accountant:
             how = "composed by dp_accounting"
+        how += PARALLEL if total.is_parallel else ""
         mixed = mixed_in_words((e.spent.adjacency for e in ahead.earlier), ledger.adjacency)
         lines = {
             "Release": f"all rows of {card.title or card.name}, to {self.place}",
@@ -175,7 +177,7 @@ class Plan:
             and f"{ahead.like}. They are counted together; if all of these rows are other "
             "people's, say --other-people",
             "Others": ahead.other_people
-            and f"said to be other people, and not counted: {ahead.other_people}",
+            and f"said to be other people, so not counted with them: {ahead.other_people}",
             "In all": f"{total.budget}, {total.adjacency}, {how}{mixed and f'; {mixed}'}",
             "Limit": "none on the card"
             if limit is None
@@ -409,8 +411,7 @@ def of_the_book(entry: Entry, total: Total) -> dict[str, object]:
     if not entered:
         raise DpreproError("the budget book does not have this release any more")
     (entry,) = entered
-    known = [e.name for e in book.of(entry.card, entry.rows, entry.like) if e.counts]
-    return spent_with(known.index(entry.name), total, len(entry.other_people))
+    return spent_with(len(book.earlier_than(entry)), total, len(entry.other_people))
 
 
 def spent_with(earlier: int, total: Total, other_people: int = 0) -> dict[str, object]:

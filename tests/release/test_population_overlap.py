@@ -95,7 +95,9 @@ def test_other_people_have_a_budget_of_their_own(released: Path) -> None:
 def test_alike_rows_that_are_said_to_be_others_are_recorded_as_such(released: Path) -> None:
     card = copied(released, *CHANGES["reversed"])
     said = release(card, "--other-people")
-    assert "Others: said to be other people, and not counted: the release of patients" in said
+    assert (
+        "Others: said to be other people, so not counted with them: the release of patients" in said
+    )
     first, second = read_book().entries
     assert (list(second.other_people), second.like) == ([first.name], {})
     text = (card.parent / "out" / "statement.json").read_text()
@@ -130,7 +132,7 @@ def test_a_book_without_sketches_is_read(released: Path) -> None:
         del book["entries"][0][key]
     book_path().write_text(json.dumps({**book, "version": 2}))
     assert "2 release(s)" not in release(copied(released, *CHANGES["reversed"]))
-    assert json.loads(book_path().read_text())["version"] == 3
+    assert json.loads(book_path().read_text())["version"] == 4
     assert [e.sketch is None for e in read_book().entries] == [True, False]
 
 
