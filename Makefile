@@ -30,7 +30,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	@echo 'installing dprepro and what it needs into $(VENV)'
-	@$(INSTALL) --editable .
+	@$(INSTALL) --editable '.[plot]'
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml

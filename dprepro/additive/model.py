@@ -18,6 +18,7 @@ from dprepro.additive.units import Powers, on_grid, power_for
 from dprepro.estimators.base import BinaryModel, FrameModel
 from dprepro.runtime.arguments import real
 from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.extras import needs_extra
 
 if TYPE_CHECKING:
     from dprepro.additive.editing import Edit
@@ -181,12 +182,8 @@ class AdditiveModel(FrameModel):
             If interpret-core is not installed.
         """
         check_is_fitted(self)
-        try:
+        with needs_extra("interpret", "to_interpret() needs interpret-core"):
             from dprepro.additive.export.interpret import to_interpret
-        except ImportError as error:
-            raise DpreproError(
-                "to_interpret() needs interpret-core: pip install 'dprepro[interpret]'"
-            ) from error
         return to_interpret(self)
 
     def scores_of(self, contributions: np.ndarray) -> np.ndarray:

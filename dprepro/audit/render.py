@@ -14,6 +14,7 @@ from dprepro.audit.auditing import OneRunResult
 from dprepro.audit.result import AuditResult, AuditVerdict
 from dprepro.privacy.lower_bounds import CONFIDENCE, CURVE, REFUTING
 from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.extras import needs_extra
 from dprepro.runtime.terminal import Renderable, StackedColumn, below, stacked_table
 from dprepro.runtime.text import plain
 
@@ -150,9 +151,11 @@ _SHOWN = (0.002, 0.998)
 
 
 def check_format(path: Path) -> None:
-    """Raise DpreproError unless the file's ending is one of `FORMATS`."""
+    """Raise DpreproError unless the file's ending is one of `FORMATS`, and Matplotlib is there."""
     if path.suffix not in FORMATS:
         raise DpreproError(f"{path}: pictures end in {' or '.join(FORMATS)}")
+    with needs_extra("plot", "pictures need Matplotlib"):
+        import matplotlib  # noqa: F401
 
 
 def draw(results: Sequence[AuditResult]) -> Figure:
@@ -181,9 +184,9 @@ def draw(results: Sequence[AuditResult]) -> Figure:
 
 def write_picture(results: Sequence[AuditResult], path: Path) -> None:
     """Write `draw` to a PNG or SVG file; the same results give the same bytes."""
+    check_format(path)
     import matplotlib
 
-    check_format(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     metadata = {"Date": None} if path.suffix == ".svg" else {}
     with matplotlib.rc_context({"svg.hashsalt": "dprepro"}):

@@ -25,14 +25,14 @@ from dprepro.cli.options import (
     warn,
 )
 from dprepro.cli.streams import say
-from dprepro.report.draw.sheet import DPI
+from dprepro.report.sheet import DPI
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import builtin
 
 if TYPE_CHECKING:
     from dprepro.judge.comparing import MethodComparison
     from dprepro.judge.ranking import MethodRankings
-    from dprepro.report.draw.sheet import Sheet
+    from dprepro.report.sheet import Sheet
     from dprepro.results.folder import Results
 
 
@@ -204,6 +204,8 @@ def _refuse(
         )
     if output is not None and len(names) == 2:
         raise DpreproError("--output draws ranks, and two methods have none: name three or more")
+    if output is not None:
+        import dprepro.report.draw  # noqa: F401  what it needs is missed now, not at the end
 
 
 def _draw(ranked: MethodRankings, output: Path, sheet: Sheet, is_private: bool) -> None:

@@ -128,6 +128,7 @@ def export_crate(
 
     Example: dprepro export-crate --config wine --output wine-crate
     """
+    import dprepro.report.draw  # noqa: F401  what it needs is missed now, not at the end
     from dprepro.experiment.journal import read_journal
     from dprepro.results.folder import journal_paths, read_results
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dprepro.cli.streams import say
-from dprepro.report.draw.sheet import DPI, Sheet
+from dprepro.report.sheet import DPI, Sheet
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import builtin
 

@@ -34,7 +34,7 @@ from dprepro.cli.options import (
     warn,
 )
 from dprepro.cli.streams import say
-from dprepro.report.draw.sheet import DPI
+from dprepro.report.sheet import DPI
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import owner_only
 from dprepro.runtime.text import file_names
@@ -52,7 +52,8 @@ _GREY = (
 
 plot = typer.Typer(
     no_args_is_help=True,
-    help="Draw results and models.\n\nExample: dprepro plot curves --metric auc",
+    help="Draw results and models. Pictures need `pip install 'dprepro\\[plot]'`.\n\n"
+    "Example: dprepro plot curves --metric auc",
 )
 
 

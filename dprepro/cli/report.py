@@ -39,7 +39,8 @@ def report(
     save what it shows as CSV or JSON. Every cell opens to its runs. With our results it is smaller
     than 1.5 MB. The same journals give the same bytes, and nothing is trained. Documents of which
     no cell was run are left out. The folder of results may also hold audits (audit*.json), and
-    saved models (models/*.json), whose shape functions are drawn.
+    saved models (models/*.json), whose shape functions are drawn. Figures need
+    `pip install 'dprepro\\[plot]'`.
 
     Example: dprepro report --output report.html
     """

@@ -37,6 +37,7 @@ from dprepro.experiment.executors import (
 )
 from dprepro.experiment.local import LocalExecutor
 from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.extras import needs_extra
 
 # Seconds without a call after which processes end that a vanished run left behind.
 IDLE_LIMIT = 600.0
@@ -408,12 +409,9 @@ def _nothing() -> None:
 
 
 def _connect(address: str) -> Any:
-    try:
+    more = ", here and on the workers"
+    with needs_extra("dask", "--executor dask needs Dask", more, NowhereToRunError):
         import distributed  # noqa: F401
-    except ImportError as error:
-        raise NowhereToRunError(
-            "--executor dask needs Dask: pip install 'dprepro[dask]', here and on the workers"
-        ) from error
     import asyncio
 
     # What goes wrong is told once, by the errors below.

@@ -29,6 +29,7 @@ from dprepro.methods.entry import Guarantee, Method, Setting
 from dprepro.privacy.budget import ROW, PrivacyBudget, unit_in_words
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.runtime.errors import DpreproError, nearest
+from dprepro.runtime.extras import EXTRAS, how_to_install
 
 if TYPE_CHECKING:
     from dprepro.privacy.ledger import Ledger
@@ -407,8 +408,10 @@ def _reason_to_skip(method: Method, card: Card) -> str:
     if card.task not in method.tasks:
         return f"{method.name} is for {', '.join(sorted(method.tasks))}, not for {card.task}"
     # find_spec raises for a submodule of what is not installed, hence the top level.
-    if method.requires and importlib.util.find_spec(method.requires.partition(".")[0]) is None:
-        return f"{method.name} needs the module {method.requires!r}, which is not installed"
+    needed = (method.requires or "").partition(".")[0]
+    if needed and importlib.util.find_spec(needed) is None:
+        how = f": {how_to_install(needed)}" if needed in EXTRAS else ""
+        return f"{method.name} needs the module {method.requires!r}, which is not installed{how}"
     return ""
 
 

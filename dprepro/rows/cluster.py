@@ -26,6 +26,7 @@ from dprepro.rows.chunked import LEAST_ROWS, TOO_FEW_ROWS, CollectionRows
 from dprepro.rows.ingest import cell_type
 from dprepro.rows.partition import MemoryColumns, Partition, SortedRows
 from dprepro.runtime.errors import DpreproError, publishable
+from dprepro.runtime.extras import needs_extra
 from dprepro.runtime.threads import Threads
 
 LOOK_INTERVAL = 1.0
@@ -452,13 +453,9 @@ def _forget_frames(error: BaseException | None) -> None:
 
 def _client() -> Any:
     how = "from dask.distributed import Client; client = Client()"
-    try:
+    purpose = "rows of a Dask collection need Dask's cluster"
+    with needs_extra("dask", purpose, f". Then start one with `{how}`", ClusterError):
         from distributed import get_client
-    except ImportError as error:
-        raise ClusterError(
-            "rows of a Dask collection need Dask's cluster: pip install 'dprepro[dask]'. Then "
-            f"start one with `{how}`"
-        ) from error
     try:
         return get_client()
     except ValueError:

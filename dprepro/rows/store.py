@@ -35,7 +35,7 @@ from dprepro.rows.answer_log import KeptAnswers
 from dprepro.rows.folder import Folder, StoreError, StoreWarning, disk_errors, synced
 from dprepro.rows.ingest import ChunkStore, Ingested, Source, ingest
 from dprepro.rows.partition import MOVING
-from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.extras import needs_extra
 
 RESIDENT_BYTES = 2**26
 """Files that are larger together are taken out of memory chunk by chunk."""
@@ -424,11 +424,7 @@ def _label(name: str, chunk: int) -> bytes:
 
 
 def _cipher() -> Any:
-    try:
+    purpose = "to encrypt the rows of a fit needs the package cryptography"
+    with needs_extra("encrypted", purpose, ", or leave encryption out"):
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-    except ImportError:
-        raise DpreproError(
-            "to encrypt the rows of a fit needs the package cryptography: pip install "
-            "'dprepro[encrypted]', or leave encryption out"
-        ) from None
     return AESGCM(AESGCM.generate_key(256))

@@ -1,4 +1,4 @@
-"""What only reads must work where numba cannot even be imported."""
+"""What only reads must work without numba, and all but pictures without Matplotlib."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ RESULTS = Path(__file__).resolve().parents[2] / "results"
 # One process for all commands: each would spend a second on starting.
 WITHOUT = """
 import contextlib, io, json, sys
-sys.modules["numba"] = sys.modules["llvmlite"] = None
+sys.modules["numba"] = sys.modules["llvmlite"] = sys.modules["matplotlib"] = None
 from dprepro.cli import main
 said = []
 for arguments in json.loads(sys.argv[1]):
@@ -23,8 +23,9 @@ for arguments in json.loads(sys.argv[1]):
             main()
         except SystemExit as end:
             code = end.code or 0
-    heavy = {"pandas", "sklearn", "scipy.stats", "dp_accounting", "matplotlib", "asyncio"}
-    said.append([code, out.getvalue(), err.getvalue(), sorted(heavy & sys.modules.keys())])
+    heavy = {"pandas", "sklearn", "scipy.stats", "dp_accounting", "asyncio"}
+    loaded = {name for name, module in sys.modules.items() if module}
+    said.append([code, out.getvalue(), err.getvalue(), sorted(heavy & loaded)])
 print(json.dumps(said))
 """
 LIGHT = 7
@@ -43,6 +44,17 @@ COMMANDS = [
     (("run", "quickstart", "--dry-run"), {0}),
     (("data", "describe", "breast-cancer"), {0}),
 ]
+PICTURES = [
+    ("report", "--results", "results"),
+    ("plot", "curves", "--results", "results"),
+    ("plot", "shapes", "adult-shapes"),
+    ("plot", "filters", "mnist"),
+    ("plot", "margins", "lazybb-figure1"),
+    ("plot", "sweep", "n_maps"),
+    ("compare", "--all", "--results", "results", "--output", "ranks.svg"),
+    ("export-crate", "--results", "results"),
+    ("audit", "gaussian", "--trials", "10", "--picture", "audit.svg"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +63,7 @@ def said(tmp_path_factory):
     folder = tmp_path_factory.mktemp("place")
     (folder / "results").mkdir()
     shutil.copy(RESULTS / "adult.parquet", folder / "results")
-    commands = [arguments for arguments, _ in COMMANDS]
+    commands = [*(arguments for arguments, _ in COMMANDS), *PICTURES]
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT, json.dumps(commands)],
         capture_output=True,
@@ -72,6 +84,14 @@ def test_commands_that_fit_nothing_need_no_numba(said, arguments, codes):
     assert code in codes, out + err
     assert "internal error" not in err
     assert len(out) > 200
+
+
+@pytest.mark.parametrize("arguments", PICTURES, ids=" ".join)
+def test_what_draws_says_at_once_what_it_needs(said, arguments):
+    code, out, err, _ = said[arguments]
+    assert (code, out) == (2, ""), err
+    assert err.endswith("error: pictures need Matplotlib: pip install 'dprepro[plot]'\n")
+    assert err.count("\n") <= 2  # before it, whose runs would be shown
 
 
 def test_commands_that_only_look_things_up_load_no_large_library(said):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from typing import Any
 
@@ -64,6 +65,16 @@ def test_what_cannot_be_run_is_skipped_with_a_reason(lab: Lab) -> None:
             "lacks-module needs the module 'surely_not_installed', which is not installed"
         ),
     }
+
+
+def test_the_reason_names_the_extra_that_brings_what_is_missing(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "aplr", None)
+    (planned,) = _plan(lab, methods=["aplr"], splits=1)
+    assert planned.skip == (
+        "aplr needs the module 'aplr', which is not installed: pip install 'dprepro[aplr]'"
+    )
 
 
 def test_a_submodule_of_a_missing_package_is_missing(lab: Lab) -> None:

@@ -16,8 +16,8 @@ from rich.console import Console
 from dprepro.data import PRIVATE_PREFIX
 from dprepro.judge.ranking import rank_methods
 from dprepro.report.draw.ranks import draw_ranks, draw_wins
-from dprepro.report.draw.sheet import Sheet
 from dprepro.report.ranking import write_rankings
+from dprepro.report.sheet import Sheet
 from dprepro.results.folder import read_results
 from dprepro.runtime.errors import DpreproError
 from tests.report.journals import records, write

@@ -19,6 +19,7 @@ from dprepro.additive.export.plain import (
 from dprepro.additive.model import AdditiveModel
 from dprepro.data.card_parts import MISSING_TEXTS
 from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.extras import needs_extra
 from dprepro.runtime.files import appearing_complete
 
 # Old enough for the runtimes of 2022, new enough for all that the graph needs.
@@ -56,10 +57,8 @@ def save_onnx(model: AdditiveModel, path: Path) -> None:
 
 
 def _onnx() -> Any:
-    try:
+    with needs_extra("onnx", "export to ONNX needs onnx"):
         import onnx
-    except ImportError as error:
-        raise DpreproError("export to ONNX needs onnx: pip install 'dprepro[onnx]'") from error
     return onnx
 
 

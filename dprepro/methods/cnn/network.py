@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.extras import needs_extra
 
 LEAST_SIDE = 16
 """Of an image: below, no pixel is left behind the second pooling."""
@@ -81,12 +81,8 @@ def started(torch: Any, network: str, side: int, classes: int, seed: int) -> Any
 @contextmanager
 def one_thread() -> Iterator[Any]:
     """Give PyTorch, which uses one thread meanwhile: sums then have one order."""
-    try:
+    with needs_extra("torch", "a convolutional network needs PyTorch"):
         import torch
-    except ImportError:
-        raise DpreproError(
-            "a convolutional network needs PyTorch: pip install 'dprepro[torch]'"
-        ) from None
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

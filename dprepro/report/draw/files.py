@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from dprepro.experiment.environment import keep_working_directory_out
-from dprepro.report.draw.sheet import Sheet
+from dprepro.report.sheet import Sheet
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.text import legible
 from dprepro.runtime.threads import THREAD_VARIABLES

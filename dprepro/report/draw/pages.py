@@ -19,8 +19,8 @@ from dprepro.report.draw.curves import SMALL, draw_panel, looks_of, name_ticks
 from dprepro.report.draw.files import save_figures
 from dprepro.report.draw.keys import EDGE, Key, Legend, draw_legend, set_out
 from dprepro.report.draw.panels import Panel, zoom_of
-from dprepro.report.draw.sheet import COLUMN, PAGE, Sheet
 from dprepro.report.draw.style import POINTS_PER_INCH, Look, fitted, metric_label, text_width
+from dprepro.report.sheet import COLUMN, PAGE, Sheet
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.terminal import counted
 from dprepro.runtime.text import file_names, plain

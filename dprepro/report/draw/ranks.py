@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dprepro.judge.ranking import Ranking
-from dprepro.report.draw.sheet import COLUMN, Sheet
 from dprepro.report.draw.style import POINTS_PER_INCH, fitted, text_width
+from dprepro.report.sheet import COLUMN, Sheet
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.text import plain
 

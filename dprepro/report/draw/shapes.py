@@ -17,8 +17,8 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from dprepro.report.draw.files import save_figures
-from dprepro.report.draw.sheet import Sheet
 from dprepro.report.draw.style import BLUE, ORANGE, PHONE_WIDTH, open_frame
+from dprepro.report.sheet import Sheet
 from dprepro.runtime.errors import DpreproError, nearest
 from dprepro.runtime.text import file_names, plain, shortened
 

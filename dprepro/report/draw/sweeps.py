@@ -14,7 +14,6 @@ from matplotlib.transforms import Bbox
 from dprepro.report.draw.curves import kept_apart
 from dprepro.report.draw.keys import EDGE, Key, draw_legend, line_style, set_out
 from dprepro.report.draw.panels import Point
-from dprepro.report.draw.sheet import COLUMN, Sheet
 from dprepro.report.draw.style import (
     MOST_COLOURED,
     POINTS_PER_INCH,
@@ -26,6 +25,7 @@ from dprepro.report.draw.style import (
     open_frame,
     text_width,
 )
+from dprepro.report.sheet import COLUMN, Sheet
 from dprepro.results.folder import ResultCell, Results
 from dprepro.results.margins import Metric, with_level
 from dprepro.runtime.errors import DpreproError

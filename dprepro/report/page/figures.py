@@ -31,9 +31,9 @@ from dprepro.report.draw.shapes import (
     most_important,
     select_features,
 )
-from dprepro.report.draw.sheet import Sheet
 from dprepro.report.draw.style import BLUE, ORANGE, PHONE_WIDTH, framed, open_frame
 from dprepro.report.layout import ResultTable
+from dprepro.report.sheet import Sheet
 from dprepro.runtime.text import legible, plain, shortened
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from dprepro.report.draw.panels import (
     most_methods,
     zoom_of,
 )
-from dprepro.report.draw.sheet import Sheet
 from dprepro.report.draw.style import MOST_COLOURED, PHONE_WIDTH
 from dprepro.report.layout import Entry, Group, ResultTable, build_tables
+from dprepro.report.sheet import Sheet
 from dprepro.results.folder import Results
 from dprepro.results.margins import METRICS
 from dprepro.runtime.errors import DpreproError

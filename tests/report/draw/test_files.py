@@ -29,7 +29,7 @@ from dprepro.report.draw.files import (
     save_figures,
 )
 from dprepro.report.draw.pages import draw_curves, write_figures
-from dprepro.report.draw.sheet import DPI, Sheet
+from dprepro.report.sheet import DPI, Sheet
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.terminal import PlainConsole
 from tests.report.draw.test_curves import few, near_and_far

@@ -6,7 +6,7 @@ import pytest
 from dprepro.release.plot_data import BoostingRuns, Explained, Explanations
 from dprepro.report.draw.files import save_figures
 from dprepro.report.draw.filters import draw_filters, draw_margins
-from dprepro.report.draw.sheet import Sheet
+from dprepro.report.sheet import Sheet
 
 
 def explanations(names, panels=2):

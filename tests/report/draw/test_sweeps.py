@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from dprepro.report.draw.sheet import Sheet
 from dprepro.report.draw.style import MOST_COLOURED
 from dprepro.report.draw.sweeps import build_sweeps, draw_sweeps
+from dprepro.report.sheet import Sheet
 from dprepro.results.folder import Results
 from dprepro.results.margins import METRICS
 from dprepro.runtime.errors import DpreproError
