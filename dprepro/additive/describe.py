@@ -55,6 +55,13 @@ def measure_of(model: AdditiveModel) -> str:
     return outcome_of(model) + (f" ({unit})" if unit else "")
 
 
+def unit_of(model: AdditiveModel) -> str:
+    """Return the unit of what a function adds: log odds, or that of the target, or its name."""
+    if classes_of(model) is not None:
+        return "log odds"
+    return model.measured_in_.get(model.target_name_ or "") or outcome_of(model)
+
+
 def outcome_of(model: AdditiveModel) -> str:
     """Return what is predicted: the second class, or the target."""
     classes = classes_of(model)

@@ -46,8 +46,9 @@ class Content:
 
     Attributes
     ----------
-    axis
-        What functions and their sum are measured in: "log odds of >50K", or the target.
+    axis, unit
+        What functions and their sum are measured in: "log odds of >50K", or the target; and the
+        unit alone.
     features, pairs
         How many features, and functions of pairs of them, there are.
     warning, origin
@@ -63,6 +64,7 @@ class Content:
 
     title: str
     axis: str
+    unit: str
     features: int
     pairs: int
     warning: str
@@ -101,6 +103,7 @@ def content_of(
         had_few_rows,
         intervals_in_words,
         measure_of,
+        unit_of,
     )
     from dprepro.additive.file import model_to_json
     from dprepro.additive.record import checked_record
@@ -112,6 +115,7 @@ def content_of(
     return Content(
         title=title,
         axis=measure_of(model),
+        unit=unit_of(model),
         features=len(model.bins_),
         pairs=len(model.pairs_),
         warning=str(values["origin"].get("not_for_release", "")),
@@ -160,7 +164,7 @@ def _data(model: AdditiveModel, values: dict[str, Any], name: str) -> dict[str, 
     the positions of features from the most important on, with their ``importance`` by position.
     """
     from dprepro.additive.bins import OTHER
-    from dprepro.additive.describe import measure_of, outcome_of
+    from dprepro.additive.describe import measure_of, outcome_of, unit_of
     from dprepro.additive.file import MAX_BYTES
     from dprepro.additive.shapes import importance, shapes_of
 
@@ -183,6 +187,7 @@ def _data(model: AdditiveModel, values: dict[str, Any], name: str) -> dict[str, 
         "order": sorted(range(len(importances)), key=lambda k: -importances[k]),
         "importance": importances,
         "axis": measure_of(model),
+        "unit": unit_of(model),
         "outcome": outcome_of(model),
         "other": OTHER,
         "file": f"{name.removesuffix('.json')}-edited.json",

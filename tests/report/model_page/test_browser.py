@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 import time
 
 import numpy as np
@@ -111,18 +113,33 @@ def test_it_shows_all_functions_by_importance_and_loads_nothing(opened):
     assert len(page.find_elements(By.CSS_SELECTOR, ".card .bar-of")) == 5
 
 
-def test_one_scale_serves_all_functions_until_each_has_its_own(opened):
-    page = opened()
+@pytest.mark.parametrize("is_alike", [False, True])
+def test_functions_have_one_scale_where_it_is_readable(opened, is_alike):
+    """A fifth of it for half of the functions: of three, age alone is large."""
+    made = values()
+    if is_alike:
+        made["features"][0]["values"] = [10**8, -(10**8), 10**7, 0, 0]
+    page = opened(model_from_json(made))
     script = """
     const texts = (card) => [...card.querySelectorAll("text")].map((text) => text.textContent);
     return [...document.querySelectorAll(".card")].map(
       (card) => texts(card).find((text) => /^[−0-9.]+$/.test(text))
     );
     """
-    lowest = page.execute_script(script)
-    assert lowest[0] == lowest[1]
-    page.find_element(By.ID, "scale").click()
-    assert page.execute_script(script)[2] != lowest[2]
+    said = page.find_element(By.ID, "scale-rule")
+    for is_one in (is_alike, not is_alike):
+        assert page.find_element(By.ID, "scale").is_selected() == is_one
+        assert (len(set(page.execute_script(script))) == 1) == is_one
+        assert bool(said.text) == (is_one == is_alike)
+        page.find_element(By.ID, "scale").click()
+
+
+def test_importance_has_a_unit(opened):
+    for made, unit in ((values(), "log odds"), (regression(), "rent")):
+        page = opened(model_from_json(made))
+        texts = [e.text for e in page.find_elements(By.CSS_SELECTOR, ".importance")]
+        assert len(texts) == 3
+        assert all(re.fullmatch(rf"importance \S+ {unit}", text) for text in texts)
 
 
 @pytest.mark.parametrize(
@@ -294,13 +311,13 @@ def test_values_are_set_and_set_back_for_categories_too(opened, folder):
     page = opened()
     open_function(page, "city")
     names = [bin_.accessible_name for bin_ in bins(page)]
-    assert names == ["Turin", "Bonn", "Lyon", "Ulm", "(other)"]  # highest first, others last
+    assert names == ["Bonn", "Lyon", "Turin", "Ulm", "(other)"]  # as on the card, others last
     assert visible(page, "[data-tool=line], [data-tool=rise], [data-tool=fall]") == []
     choose_range(page, 0, 1)
     tool(page, "value").send_keys("0.5", Keys.ENTER)
     edited = load_model(downloaded(page, folder))
-    assert edited.shape_functions_[0][[0, 2]].tolist() == [0.5, 0.5]
-    assert edited.edits_[0].detail == "Turin, Bonn to 0.5"
+    assert edited.shape_functions_[0][[0, 1]].tolist() == [0.5, 0.5]
+    assert edited.edits_[0].detail == "Bonn, Lyon to 0.5"
     tool(page, "back").click()
     edited = load_model(downloaded(page, folder))
     np.testing.assert_array_equal(whole(edited, 0), whole(model(), 0))
@@ -360,6 +377,19 @@ def test_paper_and_the_dark_have_colours_of_their_own(opened):
     assert page.execute_script(script) == "rgb(0, 114, 178)"
     assert visible(page, ".buttons, nav, #scale") == []
     assert len(visible(page, ".card")) == 3
+
+
+def test_a_model_of_fourteen_features_is_printed_on_two_sheets(opened):
+    """Four sheets for ten features, and six for fourteen."""
+    made = values()
+    kinds = made["features"]
+    made["features"] = [{**kinds[k % 3], "name": f"feature number {k}"} for k in range(14)]
+    page = opened(model_from_json(made))
+    printed = page.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})
+    sheets = re.findall(rb"/Type\s*/Page\b", base64.b64decode(printed["data"]))
+    assert len(sheets) == 2
+    width = page.execute_script("return document.querySelector('.card svg').clientWidth")
+    assert width > 212, "drawn anew for the screen"
 
 
 def odd(units, number):

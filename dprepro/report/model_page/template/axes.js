@@ -119,20 +119,29 @@ function limitsOf(k) {
   ];
 }
 
+// One scale for all pictures compares functions. On it each has to fill this share to be readable.
+const READABLE = 0.2;
+function isOneScaleReadable(all) {
+  const [lower, upper] = widest(all.map(limitsOf));
+  const fills = (k) => {
+    const values = [0, ...functions[k]].map((whole) => whole * UNIT);
+    return Math.max(...values) - Math.min(...values) >= READABLE * (upper - lower);
+  };
+  return 2 * all.filter(fills).length >= all.length;
+}
+
 function widest(limits) {
   const lower = Math.min(...limits.map(([low]) => low));
   const upper = Math.max(...limits.map(([, high]) => high));
   return upper > lower ? [lower, upper] : [lower - 1, upper + 1];
 }
 
-// The order in which bins stand: numbers as they are, and ordered categories as the card lists them;
-// other categories from the highest to the lowest.
+// The order in which bins stand: numbers as they are, categories as the card lists them, then others.
 function displayOrder(k) {
-  const { labels, groups, ordered } = FEATURES[k], bins = labels.map((_, bin) => bin);
+  const { labels, groups } = FEATURES[k], bins = labels.map((_, bin) => bin);
   if (isNumeric(k)) return bins;
   const rank = (bin) => (bin === missingBin(k) ? 2 : labels[bin] === DATA.other ? 1 : 0);
-  const place = ordered ? (bin) => groups.indexOf(bin) : (bin) => -DATA.values[k][bin];
-  return bins.sort((a, b) => rank(a) - rank(b) || place(a) - place(b) || a - b);
+  return bins.sort((a, b) => rank(a) - rank(b) || groups.indexOf(a) - groups.indexOf(b) || a - b);
 }
 
 // Whether an axis can show the range of a number with its bins.

@@ -1,5 +1,6 @@
 // The page: the overview of all functions, the list of edits, the download.
 const cards = new Map();
+const PRINTED = [212, 170]; // paper has four pictures beside each other, and shrinks them
 const scale = document.getElementById("scale");
 
 function card(k) {
@@ -13,7 +14,7 @@ function card(k) {
     { type: "button", class: "card", "data-feature": FEATURES[k].name },
     span("title", html("b", {}, FEATURES[k].name), span("quiet", unit ? ` (${unit})` : ""), badge),
     picture,
-    span("importance", `importance ${size}`, html("span", { class: "meter", "aria-hidden": "true" }, share)),
+    span("importance", `importance ${size} ${DATA.unit}`, html("span", { class: "meter", "aria-hidden": "true" }, share)),
   );
   button.addEventListener("click", () => {
     openEditor(k);
@@ -23,10 +24,11 @@ function card(k) {
   return html("li", {}, button);
 }
 
-function drawCards() {
+function drawCards(width = 0, height = 214) {
   const all = widest(DATA.order.map(limitsOf));
   for (const [k, { picture, badge }] of cards) {
-    const drawing = chart(k, { width: Math.max(picture.clientWidth, 160), height: 214, isSmall: true });
+    const room = width || Math.max(picture.clientWidth, 160);
+    const drawing = chart(k, { width: room, height, isSmall: true });
     drawing.draw(scale.checked ? all : widest([limitsOf(k)]));
     picture.replaceChildren(drawing.root);
     badge.hidden = !isEdited(k);
@@ -78,7 +80,18 @@ for (const k of DATA.order) {
   document.getElementById("fields").append(fieldOf(k));
 }
 PAIRS.forEach((_, i) => document.getElementById("pairs-list").append(figureOf(FEATURES.length + i)));
-scale.addEventListener("change", drawCards);
+const isReadable = isOneScaleReadable(DATA.order);
+scale.checked = isReadable;
+scale.addEventListener("change", () => {
+  sayScale();
+  drawCards();
+});
+function sayScale() {
+  const why = isReadable
+    ? "They have one scale, as at least half of them fill a fifth of it."
+    : "Each has a scale of its own, as on one for all more than half would fill less than a fifth.";
+  document.getElementById("scale-rule").textContent = scale.checked === isReadable ? why : "";
+}
 document.getElementById("values").addEventListener("submit", (event) => event.preventDefault());
 for (const button of document.querySelectorAll("[data-history]")) {
   button.addEventListener("click", button.dataset.history === "undo" ? undo : redo);
@@ -91,7 +104,7 @@ listeners.push(() => {
   showPrediction();
   document.getElementById("downloaded").textContent = "";
 });
-dialog.addEventListener("close", drawCards);
+dialog.addEventListener("close", () => drawCards());
 let width = innerWidth;
 addEventListener("resize", () => {
   if (innerWidth === width) return; // a phone's bars come and go
@@ -104,8 +117,11 @@ addEventListener("beforeunload", (event) => {
 });
 addEventListener("beforeprint", () => {
   for (const details of document.querySelectorAll("details.ledger")) details.open = true;
+  drawCards(...PRINTED);
 });
+addEventListener("afterprint", () => drawCards());
 document.documentElement.classList.add("script");
+sayScale();
 drawCards();
 drawMaps();
 listEdits();
