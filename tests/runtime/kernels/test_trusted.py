@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,10 @@ class _RunsCode:
 
     def __reduce__(self):  # type: ignore[no-untyped-def]
         return (Path.touch, (self._path,))
+
+
+def loaded() -> list[tuple[str, Any]]:
+    return bundle.load(bundle.made(["exact"])["exact"])
 
 
 @pytest.fixture
@@ -42,7 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_this_user_alone_can_have_written_is_read(folder: Path, tmp_path: Path) -> None:
     assert why_not(folder) == ""
-    bundle.load("exact")
+    loaded()
     assert (tmp_path / "harm").exists()  # so the tests below would see it
 
 
@@ -53,7 +58,7 @@ def test_a_file_that_others_may_write_is_made_anew(
     monkeypatch.setattr("dprepro.runtime.kernels._is_own_group", lambda _: False)
     (path,) = folder.glob("*.bin")
     path.chmod(mode)
-    assert bundle.load("exact") == []
+    assert loaded() == []
     assert not (tmp_path / "harm").exists()
     assert path.stat().st_mode & 0o777 == 0o600
     assert bundle._read(path) == pickle.dumps([])
@@ -65,13 +70,13 @@ def test_a_folder_that_others_may_write_is_not_used(
 ) -> None:
     where = folder if place == "kernels" else folder.parent
     where.chmod(0o707)
-    assert bundle.load("exact") == []
+    assert loaded() == []
     assert not (tmp_path / "harm").exists()
     said = capsys.readouterr().err
     assert f"is not safe: others may write to {where} (chmod go-w)" in said
     assert said.count("\n") == 1
     assert os.environ[bundle.FOLDER_VARIABLE] != str(folder)
-    assert bundle.load("exact") == []
+    assert loaded() == []
     assert capsys.readouterr().err == ""  # said once
 
 
@@ -85,7 +90,7 @@ def test_what_belongs_to_another_user_is_not_read(
         os.chown(tmp_path / "tmp", 12345, -1)
     assert why_not(folder).endswith("belongs to another user")
     with pytest.raises(DpreproError, match="no folder is safe for the compiled kernels"):
-        bundle.load("exact")
+        loaded()
     assert not (tmp_path / "harm").exists()
 
 
