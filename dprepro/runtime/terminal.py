@@ -243,8 +243,9 @@ class PlainConsole(Console):
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
         """Yield what is drawn, with what would steer the terminal made visible."""
-        for text, style, control in super().render(renderable, options):
-            yield Segment(text if control else visible(text), style, control)
+        for segment in super().render(renderable, options):
+            text, style, control = segment  # what steers is never printable; a table has thousands
+            yield segment if control or text.isprintable() else Segment(visible(text), style)
 
 
 def console() -> Console:

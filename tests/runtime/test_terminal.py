@@ -26,6 +26,7 @@ from dprepro.runtime.terminal import (
     stacked_table,
     wrapped,
 )
+from dprepro.runtime.text import visible
 
 REPORT = Path(__file__).resolve().parents[2] / "dprepro" / "report"
 # A module may name the types of rich.console; who makes a console is asked below.
@@ -241,3 +242,9 @@ def test_a_table_without_rows_has_its_headings() -> None:
         "a" in line
         for line in lines(Stacked("", [StackedColumn("a", []), StackedColumn("b", [])]), 20)
     )
+
+
+def test_nothing_printable_steers_a_terminal():
+    printable = "".join(filter(str.isprintable, map(chr, range(0x110000))))
+    assert len(printable) > 100_000
+    assert visible(printable) == printable
