@@ -178,7 +178,7 @@ def check(
     """
     from dprepro.experiment.changed_code import warn_of_changed_code
     from dprepro.judge.check import check_documents, selected, touched
-    from dprepro.judge.deviations import load_claim_deviations, load_deviations
+    from dprepro.judge.deviations import load_reviewed
     from dprepro.papers.document import select_documents
     from dprepro.papers.schema import Selector
     from dprepro.report.check import FEW_CELLS
@@ -220,12 +220,13 @@ def check(
         found = read(results, config)
         paper = paper or (_paper_of(found) if config else None)
         documents = select_documents(paper)
-        explained, explained_claims = load_deviations(deviations), load_claim_deviations(deviations)
+        reviewed = load_reviewed(deviations)
         waiting.step("comparing the results with printed numbers and claims")
         held_out = [] if config else read_held_out(results, found, documents)
         report = check_documents(
-            documents, found, explained, widths, min_splits, explained_claims, held_out=held_out
-        )
+            documents, found, reviewed.deviations, widths, min_splits, reviewed.claims,
+            held_out=held_out,
+        )  # fmt: skip
     wanted = Selector(datasets=dataset or None, methods=method or None)
     left_out = None
     if dataset or method:

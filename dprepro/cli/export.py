@@ -205,7 +205,7 @@ def _run(folder: Path, path: Path, contents: JournalContents, described: dict[st
 
 def _verdicts(folder: Path, found: Results, described: dict[str, str]) -> None:
     from dprepro.judge.check import check_documents
-    from dprepro.judge.deviations import load_claim_deviations, load_deviations
+    from dprepro.judge.deviations import load_reviewed
     from dprepro.judge.snapshot import recorded_text
     from dprepro.papers.document import select_documents
     from dprepro.report.layout import build_tables
@@ -213,9 +213,9 @@ def _verdicts(folder: Path, found: Results, described: dict[str, str]) -> None:
     from dprepro.results.margins import margins
 
     documents = select_documents(None)
-    claims = load_claim_deviations()
+    explained = load_reviewed()
     report = check_documents(
-        documents, found, load_deviations(), margins(None), claim_deviations=claims
+        documents, found, explained.deviations, margins(None), claim_deviations=explained.claims
     )
     rows = recorded_rows(build_tables(found, documents, compare=True), report)
     (folder / "verdicts.csv").write_text(recorded_text(rows), encoding="utf-8")

@@ -45,7 +45,7 @@ def report(
     Example: dprepro report --output report.html
     """
     from dprepro.judge.check import check_documents
-    from dprepro.judge.deviations import load_claim_deviations, load_deviations
+    from dprepro.judge.deviations import load_reviewed
     from dprepro.papers.document import select_documents
     from dprepro.report.draw.files import Workers
     from dprepro.report.layout import build_tables
@@ -70,10 +70,16 @@ def report(
             unprinted=paper is None,
             titles=method_titles(),
         )
-        explained, claims = load_deviations(), load_claim_deviations()
+        explained = load_reviewed()
         held_out = [] if config else read_held_out(results, found, documents)
         judged = check_documents(
-            documents, found, explained, widths, claim_deviations=claims, held_out=held_out
+            documents,
+            found,
+            explained.deviations,
+            widths,
+            None,
+            explained.claims,
+            held_out=held_out,
         )
         if paper is None:
             # A page about somebody's own results does not list what no run of theirs answers to.
@@ -81,7 +87,13 @@ def report(
             if len(answered) < len(documents):
                 documents = [d for d in documents if d.paper in answered]
                 judged = check_documents(
-                    documents, found, explained, widths, None, claims, held_out=held_out
+                    documents,
+                    found,
+                    explained.deviations,
+                    widths,
+                    None,
+                    explained.claims,
+                    held_out=held_out,
                 )
                 tables = [table for table in tables if table.paper in (None, "", *answered)]
         patience.step("reading the ledgers and machines of the runs")

@@ -194,7 +194,7 @@ def verdicts(results: str | Path | Summary, paper: str | Path) -> Verdicts:
     """
     from dprepro.cli.options import read, read_held_out
     from dprepro.judge.check import check_documents
-    from dprepro.judge.deviations import load_deviations
+    from dprepro.judge.deviations import load_reviewed
     from dprepro.papers.document import select_documents
     from dprepro.report.frames import Verdicts
     from dprepro.results.margins import margins
@@ -205,7 +205,10 @@ def verdicts(results: str | Path | Summary, paper: str | Path) -> Verdicts:
     documents = select_documents(_paper(paper))
     found = read(folder)
     held_out = read_held_out(folder, found, documents)
-    report = check_documents(documents, found, load_deviations(), margins(), held_out=held_out)
+    explained = load_reviewed()
+    report = check_documents(
+        documents, found, explained.deviations, margins(), None, explained.claims, held_out=held_out
+    )
     if not report.measured:
         raise DpreproError(
             f"the journals in {folder} hold no result of anything that {documents[0].paper} "

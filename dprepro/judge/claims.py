@@ -30,7 +30,7 @@ from dprepro.judge.claim_kinds import (
     Within,
 )
 from dprepro.judge.verdicts import CellVerdict, Verdict
-from dprepro.papers.document import Document, read_document
+from dprepro.papers.document import Document, load_documents, read_document
 from dprepro.papers.folders import FOLDER, LAYOUT, files_of
 from dprepro.papers.published_cell import PublishedCell, load_published
 from dprepro.papers.schema import Printed, Strict
@@ -79,8 +79,12 @@ def load_claims(folder: Path = FOLDER) -> dict[str, list[Claim]]:
 
 @cache
 def _read(path: Path, changed: int) -> Claims:
-    has_layout = is_file(path.parent / LAYOUT)
-    return read_claims(path, layout=read_document(path.parent) if has_layout else None)
+    folder, layout = path.parent, None
+    if folder.parent == FOLDER:  # read before, as all commands with claims show documents
+        layout = load_documents().get(folder.name)
+    elif is_file(folder / LAYOUT):
+        layout = read_document(folder)
+    return read_claims(path, layout=layout)
 
 
 def read_claims(

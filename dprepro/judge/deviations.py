@@ -47,8 +47,9 @@ class Evidence(Strict):
         """
         if self.results is not None:
             configs, results = builtin("configs"), builtin("results")
-            known = {path.stem for path in results.glob("*.parquet")}
-            if not (configs / f"{self.results}.yaml").is_file() or self.results not in known:
+            config, journal = configs / f"{self.results}.yaml", results / f"{self.results}.parquet"
+            if not (config.is_file() and journal.is_file()):
+                known = {path.stem for path in results.glob("*.parquet")}
                 raise DpreproError(
                     f"{where}: evidence: no recorded results of a built-in config "
                     f"{self.results!r}{nearest(self.results, sorted(known)) or '.'} "
@@ -121,22 +122,26 @@ class Deviations(Strict):
     claims: list[ClaimDeviation] = Field(default_factory=list)
 
 
-def load_deviations(path: Path | None = None) -> list[Deviation]:
-    """Return the explained deviations of all papers, or those of a user's file, in file order.
+def load_reviewed(path: Path | None = None) -> Deviations:
+    """Return what the files of all papers explain, or a user's file, in file order.
 
     Raises DpreproError as `read_deviations`.
     """
-    files = files_of("deviations.yaml", path)
-    return [entry for file in files for entry in read_deviations(file).deviations]
+    found = [read_deviations(file) for file in files_of("deviations.yaml", path)]
+    return Deviations(
+        deviations=[entry for file in found for entry in file.deviations],
+        claims=[entry for file in found for entry in file.claims],
+    )
+
+
+def load_deviations(path: Path | None = None) -> list[Deviation]:
+    """Return the explained deviations of `load_reviewed`."""
+    return load_reviewed(path).deviations
 
 
 def load_claim_deviations(path: Path | None = None) -> list[ClaimDeviation]:
-    """Return the explained claims that do not hold, of all papers or of a user's file.
-
-    Raises DpreproError as `read_deviations`.
-    """
-    files = files_of("deviations.yaml", path)
-    return [entry for file in files for entry in read_deviations(file).claims]
+    """Return the explained claims that do not hold of `load_reviewed`."""
+    return load_reviewed(path).claims
 
 
 def read_deviations(path: Path, printed: Printed = load_published) -> Deviations:

@@ -241,10 +241,16 @@ def _held_out(
 ) -> Iterator[Judgement]:
     choosing, judging = entry.chosen_on, entry.judged_on
     candidates = _candidates(entry, questions)
+    columns = {
+        dataset: printed_column(document, choosing.table, dataset, entry.method)
+        for dataset in choosing.datasets
+    }
     sums = {
         setting: {
-            dataset: _sum_of_squares(entry, setting, dataset, document, results)
-            for dataset in choosing.datasets
+            dataset: _sum_of_squares(
+                printed, document, _own_label(setting, dataset, entry.ignored), results
+            )
+            for dataset, printed in columns.items()
         }
         for setting in candidates
     }
@@ -298,11 +304,9 @@ def _own_label(setting: str, dataset: str, ignored: Mapping[str, Sequence[str]])
 
 
 def _sum_of_squares(
-    entry: HeldOut, setting: str, dataset: str, document: Document, results: Results
+    printed: Sequence[PublishedCell], document: Document, label: str, results: Results
 ) -> float:
     """Return the sum of z^2 over the cells of a column; infinite where one was not run."""
-    label = _own_label(setting, dataset, entry.ignored)
-    printed = printed_column(document, entry.chosen_on.table, dataset, entry.method)
     found = [(cell, _of_label(cell, document, label, results)) for cell in printed]
     distances = [result and compared(cell, document, result) for cell, result in found]
     return math.fsum(one.z**2 if one else math.inf for one in distances)

@@ -17,7 +17,7 @@ from dprepro.experiment.plan_record import StatedPlan
 from dprepro.experiment.record import Record, Task
 from dprepro.privacy.guarantee_status import AuthorsWord, is_unverified
 from dprepro.results.audits import WordsOf, kept_ledger_of
-from dprepro.results.result_cell import ResultCell, builtin_names, dataset_of
+from dprepro.results.result_cell import ByMetric, ResultCell, builtin_names, dataset_of
 
 _Told = TypeVar("_Told")
 _OK, _FAILED, _SKIPPED = (STATUSES.index(status) for status in ("ok", "failed", "skipped"))
@@ -324,38 +324,6 @@ _Counting = Sequence[tuple[RecordTable, NDArray[np.intp]]]
 def _number_of(status: int, counting: _Counting) -> int:
     others = [(table, rows) for table, rows in counting if not table.all_finished]
     return sum(int((table.status[rows] == status).sum()) for table, rows in others)
-
-
-class ByMetric(Mapping[str, tuple[_Told, ...]]):
-    """What `make` returns for each metric, made when it is asked for: most metrics never are."""
-
-    def __init__(self, names: Sequence[str], make: Callable[[str], tuple[_Told, ...]]) -> None:
-        self._names, self._make = names, make
-        self._made: dict[str, tuple[_Told, ...]] = {}
-
-    def __getitem__(self, name: str) -> tuple[_Told, ...]:
-        """Return what there is of a metric."""
-        if name not in self._names:
-            raise KeyError(name)
-        if name not in self._made:
-            self._made[name] = self._make(name)
-        return self._made[name]
-
-    def __contains__(self, name: object) -> bool:
-        """Whether there is anything of a metric."""
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        """Return the metrics."""
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        """Return how many metrics there are."""
-        return len(self._names)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Go to other processes without the journal."""
-        return dict, (dict(self),)
 
 
 class _Measured:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from dprepro.experiment.record import Task
 from dprepro.privacy.guarantee_status import AuthorsWord
 from dprepro.runtime.files import builtin
 
+_Told = TypeVar("_Told")
 _NOT_BUILTIN = "your card, not the built-in one"
 
 
@@ -54,6 +56,8 @@ def _fingerprints(name: str) -> frozenset[str]:
 
 MARK = " (shipped run)"
 """Stands behind labels and journals of the runs that come with dprepro, beside one's own."""
+_FINEST = 2**400
+"""Values are whole numbers of a unit of 1 / `_FINEST` and more, nearly always."""
 _MOST_EXACTLY = 1000
 """Standard deviations of more values differ from exact ones in their last bits."""
 
@@ -68,6 +72,38 @@ def is_shipped(name: str) -> bool:
 def shipped(name: str) -> str:
     """Return a label, or the name of a journal, with the mark."""
     return f"{name}{MARK}"
+
+
+class ByMetric(Mapping[str, tuple[_Told, ...]]):
+    """What `make` returns for each metric, made when it is asked for: most metrics never are."""
+
+    def __init__(self, names: Sequence[str], make: Callable[[str], tuple[_Told, ...]]) -> None:
+        self._names, self._make = names, make
+        self._made: dict[str, tuple[_Told, ...]] = {}
+
+    def __getitem__(self, name: str) -> tuple[_Told, ...]:
+        """Return what there is of a metric."""
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is anything of a metric."""
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the metrics."""
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        """Return how many metrics there are."""
+        return len(self._names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to other processes without the journal."""
+        return dict, (dict(self),)
 
 
 @dataclass(frozen=True, repr=False)
@@ -190,14 +226,17 @@ class ResultCell:
 
     def first(self, splits: int) -> ResultCell:
         """Return what is known of the first so many splits; all where numbers are unknown."""
-        known = {metric: self.by_split(metric) for metric in self.values if self.numbers}
-        if not known:
+        if not (self.numbers and self.values):
             return self
-        first = {m: {n: v for n, v in of.items() if n < splits} for m, of in known.items()}
+
+        def first(metric: str) -> list[tuple[int, float]]:
+            return [each for each in self.by_split(metric).items() if each[0] < splits]
+
+        names = tuple(self.values)
         return replace(
             self,
-            values={metric: tuple(of.values()) for metric, of in first.items()},
-            numbers={metric: tuple(of) for metric, of in first.items()},
+            values=ByMetric(names, lambda metric: tuple(value for _, value in first(metric))),
+            numbers=ByMetric(names, lambda metric: tuple(number for number, _ in first(metric))),
         )
 
     @property
@@ -222,4 +261,11 @@ class ResultCell:
 def _sd(values: tuple[float, ...]) -> float | None:
     if len(values) > _MOST_EXACTLY:
         return float(np.std(values, ddof=1))
-    return statistics.stdev(values) if len(values) > 1 else None
+    if len(values) < 2:
+        return None
+    # Of whole numbers it takes half as long, with the same bits: all units are powers of 2.
+    ratios = [value.as_integer_ratio() for value in values]
+    unit = max(denominator for _, denominator in ratios)
+    if unit > _FINEST or max(map(abs, values)) > _FINEST:
+        return statistics.stdev(values)
+    return statistics.stdev(over * (unit // under) for over, under in ratios) / unit

@@ -1,5 +1,7 @@
 """"""
 
+import random
+import statistics
 from dataclasses import replace
 
 import pytest
@@ -16,6 +18,25 @@ def test_mean_and_standard_deviation_are_those_of_the_finished_splits():
     assert found.mean("auc") == pytest.approx(0.85)
     assert found.sd("auc") == pytest.approx(0.0707107)
     assert cell([0.8]).sd("auc") is None
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-6, 1e300, 1e-300, 5e-324])
+def test_the_standard_deviation_is_the_exact_one_to_the_last_bit(unit):
+    draws = random.Random(0)
+    for _ in range(20):
+        values = [unit * draws.gauss(0.9, 0.01) for _ in range(draws.randint(2, 30))]
+        assert cell(values).sd("auc") == statistics.stdev(values)
+    assert cell([0.5, 5e-324]).sd("auc") == statistics.stdev([0.5, 5e-324])
+
+
+def test_the_first_splits_are_those_of_the_first_numbers():
+    numbers = {"auc": (0, 2, 3), "rmse": (3,)}
+    found = replace(cell([0.8, 0.9, 0.7]), numbers=numbers)
+    found = replace(found, values={**found.values, "rmse": (0.1,)})
+    first = found.first(3)
+    assert dict(first.values) == {"auc": (0.8, 0.9), "rmse": ()}
+    assert dict(first.numbers) == {"auc": (0, 2), "rmse": ()}
+    assert replace(found, numbers={}).first(3).values == found.values
 
 
 def test_a_cell_is_complete_when_all_planned_splits_finished():
