@@ -141,7 +141,7 @@ def tried(seed: int, method: str, large: bool = False) -> str:
         raise AssertionError("another file")
     if not large:
         assert model_page(loaded, "title", "model.json")
-    for export in (lambda model: to_sql(model, "rows"), to_python):
+    for export in (lambda model: to_sql(model, "rows", "postgresql"), to_python):
         assert _exported(export, largest[0]) == _exported(export, model)
     return "kept"
 

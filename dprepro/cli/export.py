@@ -35,6 +35,16 @@ class Form(str, Enum):
     PYTHON = "python"
 
 
+class Database(str, Enum):
+    """The databases that SQL can be written for."""
+
+    POSTGRESQL = "postgresql"
+    SQLITE = "sqlite"
+    DUCKDB = "duckdb"
+    BIGQUERY = "bigquery"
+    SNOWFLAKE = "snowflake"
+
+
 _KINDS = {Form.ONNX: "an ONNX graph", Form.SQL: "an SQL query", Form.PYTHON: "a Python module"}
 
 
@@ -50,6 +60,9 @@ def export(
             "if there is none; - is standard output, but for onnx. For python it ends in .py.",
         ),
     ],
+    dialect: Annotated[
+        Database | None, typer.Option(help="For sql: the database.", show_default=False)
+    ] = None,
     table: Annotated[
         str, typer.Option(help="For sql: the table of new rows, by one name, without a schema.")
     ] = "new_rows",
@@ -57,17 +70,18 @@ def export(
     """Write a saved model for use without this package.
 
     onnx: a graph in double precision, with one input for each feature. It needs `pip install
-    'dprepro\\[onnx]'`. sql: one SELECT for SQLite, DuckDB and PostgreSQL. python: a module that
+    'dprepro\\[onnx]'`. sql: one SELECT, in the dialect of a database. python: a module that
     needs nothing but Python; `python FILE new.csv` writes predictions, contributions and notes as
     `dprepro predict --explain` does, with counts on standard error. interpret has no safe file for
     its models: in Python, `dprepro.load_model(path).to_interpret()` makes one.
 
-    All say what `dprepro predict` says, for missing and unseen values, too. Columns of a database
-    may have any type. Texts that stand for a missing value are those that a card has by default.
-    A value that is not a number where the model needs one, or is infinite, is an error. SQLite has
-    no errors and gives NULL; ONNX gives NaN for an infinite number.
+    All say what `dprepro predict` says, for missing and unseen values, too. Texts that stand for a
+    missing value are those that a card has by default. Columns of a database may have any type. A
+    value that is not a number where the model needs one, or is infinite, is an error in Python. In
+    SQL prediction, probability and sum of such a row are NULL, and `notes` names the column; ONNX
+    gives NaN for an infinite number. So to count what a model does not know, group by `notes`.
 
-    Example: dprepro export model.json --to sql --output model.sql --table customers
+    Example: dprepro export model.json --to sql --dialect sqlite --output model.sql --table people
     """
     from dprepro.additive.file import load_model
 
@@ -94,7 +108,10 @@ def export(
         if to is Form.SQL:
             from dprepro.additive.export.sql import to_sql
 
-            text = to_sql(loaded, table)
+            if dialect is None:
+                listed = ", ".join(each.value for each in Database)
+                raise DpreproError(f"name the database with --dialect, one of: {listed}")
+            text = to_sql(loaded, table, dialect.value)
         else:
             from dprepro.additive.export.plain import to_python
 

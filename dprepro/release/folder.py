@@ -17,6 +17,7 @@ from tempfile import mkdtemp
 
 from dprepro import __version__
 from dprepro.additive.editing import note_edits
+from dprepro.additive.export.dialects import TESTED_DIALECTS
 from dprepro.additive.export.onnx import to_onnx
 from dprepro.additive.export.plain import to_python
 from dprepro.additive.export.sql import to_sql
@@ -283,7 +284,7 @@ def rehearse(
 def _require_exports(model: AdditiveModel) -> None:
     forms: dict[str, Callable[[], object]] = {
         "python": lambda: to_python(model),
-        "sql": lambda: to_sql(model, "new_rows"),
+        "sql": lambda: [to_sql(model, "new_rows", dialect) for dialect in TESTED_DIALECTS],
     }
     if find_spec("onnx") is not None:
         forms["onnx"] = lambda: to_onnx(model)

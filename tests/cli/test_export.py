@@ -32,9 +32,11 @@ def model(tmp_path: Path) -> Path:
 
 def test_sql_names_the_table(model: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "model.sql"
-    said = dprepro("export", model, "--to", "sql", "--table", "customers", "-o", out)
+    said = dprepro(
+        "export", model, "--to", "sql", "--dialect", "duckdb", "--table", "customers", "-o", out
+    )
     assert said == f"{out}: the model, as an SQL query\n"
-    assert out.read_text() == to_sql(small.model(), "customers")
+    assert out.read_text() == to_sql(small.model(), "customers", "duckdb")
     assert [path.name for path in out.parent.iterdir()] == ["model.sql"]
 
 

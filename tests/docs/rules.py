@@ -186,7 +186,7 @@ RULES = {
             "--config adult",
         ),
         Rule(
-            "dprepro export model.json --to sql --output model.sql --table customers",
+            "dprepro export model.json --to sql --dialect sqlite --output model.sql --table people",
             replace=(("model.json", "results/models/adult-dp-ebm-gdp-1.json"),),
         ),
         Rule(

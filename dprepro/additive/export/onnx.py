@@ -120,7 +120,8 @@ class _Graph:
     def _term(self, term: NumericTerm | CategoricalTerm, infinite: float = np.nan) -> str:
         """Add the nodes of a feature; return the name of its contribution, (n, 1)."""
         if isinstance(term, CategoricalTerm):
-            values = {**dict.fromkeys(("", *term.missing_texts), term.missing), **term.values}
+            values = dict.fromkeys(("", *term.missing_texts), term.missing)
+            values |= zip(term.categories, term.values, strict=True)
             return self._categorical(term.name, values, term.other)
         x = self._input(term.name, self._onnx.TensorProto.DOUBLE)
         is_absent = self._node("IsNaN", [x])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import unicodedata
-from bisect import bisect
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,13 +19,23 @@ from dprepro.data.cell_values import ignores_blanks, missing_numbers, missing_te
 from dprepro.data.domain import CategoricalFeature, code_of_boolean, codes_of_numbers
 from dprepro.runtime.errors import DpreproError
 
+UNKNOWN = (
+    "", "missing", "unknown category", "below its bounds", "above its bounds",
+    "infinite", "not a number", "a date or time", "bytes",
+)  # fmt: skip
+"""What can be unknown of a value, in the words of notes; of the first, nothing. Exports that cannot
+refuse a row as `dprepro predict` does note the others, from `FIRST_REFUSED` on."""
+
+FIRST_REFUSED = 5
+
 
 @dataclass(frozen=True)
 class NumericTerm:
     """The function of a numeric feature: ``values[number of cuts <= x]``, C + 1 of them.
 
     `missing` is its value where x is missing, one of `missing_numbers` or, stored as text, one of
-    `missing_texts`. All in log odds or in the unit of the target.
+    `missing_texts`; with `notes_missing` this is unknown to the model. So is a number outside of
+    `bounds`. All in log odds or in the unit of the target.
     """
 
     name: str
@@ -34,11 +43,9 @@ class NumericTerm:
     values: tuple[float, ...]
     missing: float
     missing_texts: tuple[str, ...]
+    bounds: tuple[float, float]
+    notes_missing: bool
     missing_numbers: tuple[float, ...] = ()
-
-    def at(self, x: float) -> float:
-        """Return the function's value at a number."""
-        return self.missing if x in self.missing_numbers else self.values[bisect(self.cuts, x)]
 
 
 @dataclass(frozen=True)
@@ -46,19 +53,23 @@ class CategoricalTerm:
     """The function of a categorical feature: a value for each category.
 
     `missing` is its value where x is missing or one of `missing_texts`, `other` that of any other
-    text. With `ignores_blanks`, blanks around a text are no part of it. `numbers` are the values of
-    what is stored as a number, where this is not `other`, and `booleans` those of false and true. A
-    text that is no category, and reads as one of `missing_numbers`, is missing.
+    text. With `ignores_blanks`, blanks around a text are no part of it, and never of a text that
+    stands for a missing value. `numbers` are the positions of the categories that stored numbers
+    are, and `booleans` those of false and true; -1 stands for a missing value among numbers, and
+    for no category among Booleans. A text that is no category, and reads as one of
+    `missing_numbers`, is missing.
     """
 
     name: str
-    values: dict[str, float]
+    categories: tuple[str, ...]
+    values: tuple[float, ...]
     missing: float
     other: float
     missing_texts: tuple[str, ...]
     ignores_blanks: bool
-    numbers: dict[float, float]
-    booleans: tuple[float, float]
+    numbers: dict[float, int]
+    booleans: tuple[int, int]
+    notes_missing: bool
     missing_numbers: tuple[float, ...] = ()
 
 
@@ -129,30 +140,27 @@ def _term(
     feature, name = bins.feature, str(bins.feature.name)
     # The last value is that of bin -1, which stands for no bin.
     with_none = np.append(values, none).tolist()
-    absent = with_none[bins.missing_bin]
+    absent, is_noted = with_none[bins.missing_bin], bins.missing_bin < 0
     if not isinstance(feature, CategoricalFeature):
         cuts = bins.cuts.tolist()
         values_of_bins = tuple(with_none[: len(cuts) + 1])
-        marks = tuple(missing)
-        return NumericTerm(name, tuple(cuts), values_of_bins, absent, marks, missing_numbers(marks))
+        marks, bounds = tuple(missing), (float(feature.lower), float(feature.upper))
+        numbers = missing_numbers(marks)
+        return NumericTerm(
+            name, tuple(cuts), values_of_bins, absent, marks, bounds, is_noted, numbers
+        )
     categories, marks = feature.categories, missing_texts(feature, missing)
-    of_codes = [with_none[b] for b in bins.groups]
-    other = with_none[bins.labels.index(OTHER) if OTHER in bins.labels else -1]
-    numbers = {
-        **dict.fromkeys(missing_numbers(marks), absent),
-        **{number: of_codes[code] for number, code in codes_of_numbers(categories).items()},
-    }
-    codes = [code_of_boolean(value, categories) for value in (False, True)]
-    false, true = (other if code < 0 else of_codes[code] for code in codes)
     return CategoricalTerm(
         name,
-        dict(zip(categories, of_codes, strict=True)),
+        categories,
+        tuple(with_none[b] for b in bins.groups),
         absent,
-        other,
+        with_none[bins.labels.index(OTHER) if OTHER in bins.labels else -1],
         marks,
         ignores_blanks(feature),
-        numbers,
-        (false, true),
+        {**dict.fromkeys(missing_numbers(marks), -1), **codes_of_numbers(categories)},
+        (code_of_boolean(False, categories), code_of_boolean(True, categories)),
+        is_noted,
         missing_numbers(marks),
     )
 

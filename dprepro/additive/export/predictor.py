@@ -58,8 +58,8 @@ def placed(feature, x):  # type: ignore[no-untyped-def]
     if position is not None:
         return feature["groups"][position], ""
     marks = [mark for mark in MISSING if mark not in names]
-    text = as_compared(names, x)
-    if not isinstance(x, bool) and (text in marks or number_of(x) in numbers_in(marks)):
+    # Blanks around a mark are no part of it, even where they are one of categories.
+    if not isinstance(x, bool) and (str(x).strip() in marks or number_of(x) in numbers_in(marks)):
         return absent
     labels = feature["labels"]
     return labels.index("(other)") if "(other)" in labels else None, "unknown category"

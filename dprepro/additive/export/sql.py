@@ -1,13 +1,15 @@
-"""A model as one SELECT of SQL, for SQLite, DuckDB and PostgreSQL."""
+"""A model as one SELECT of SQL, in the dialect of a database."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import chain
 from math import inf, isinf
 
+from dprepro.additive.export.dialects import DIALECTS, Dialect
 from dprepro.additive.export.plain import (
+    FIRST_REFUSED,
+    UNKNOWN,
     CategoricalTerm,
     NumericTerm,
     PairTerms,
@@ -18,84 +20,48 @@ from dprepro.additive.export.plain import (
 )
 from dprepro.additive.model import AdditiveModel
 from dprepro.data.card_parts import MISSING_TEXTS
-from dprepro.data.cell_values import BLANKS, number_of
+from dprepro.data.cell_values import number_of
 from dprepro.runtime.errors import DpreproError
 
 _COMMENT = """\
--- Predictions of an additive model that `dprepro export` wrote. Numbers are IEEE doubles.
--- Missing is NULL, NaN, or one of the texts that stand for it. Columns may have any type. Where the
--- model wants a number, and a row has a text that is none, or an infinite value, DuckDB and
--- PostgreSQL end with an error; SQLite has none, and predicts NULL.
--- The slashes and stars are no mistake: SQLite does not nest comments and so reads the first of two
--- ways to write a thing, the other databases nest them and read the second.
+-- Predictions of an additive model that `dprepro export` wrote, for {title}. Numbers are doubles.
+-- Missing is NULL, NaN, or one of the texts that stand for it. Columns may have any type.
+-- {notes} names the features whose value the model does not know, as `dprepro predict` does.
+-- Of a value that `predict` refuses it says {refused}:
+-- the row then has no prediction (NULL).
+-- To count them: SELECT {notes}, COUNT(*) FROM (this SELECT) AS said GROUP BY {notes}
 """
-_LONG_NAMES = """\
--- Names here are longer than PostgreSQL's 63 bytes and differ only behind them. It cannot tell them
--- apart, and says "ambiguous".
-"""
-_LONGEST_NAME = 63
 _LARGEST_EXACT = 2.0**53
 # MySQL and BigQuery treat a backslash as the beginning of an escape: a name could end a string.
 _REFUSED = "\\"
 _SAID = "prediction"
-_LARGEST_INTEGER = 2**62
 _WHY = "which some databases treat as something else than itself"
-_DIGITS = "'0123456789'"
-# The first seven letters of types that hold numbers, in the three databases.
-_NUMBERS = (
-    "integer", "smallin", "bigint", "numeric", "real", "double", "double ", "decimal", "float",
-    "tinyint", "hugeint", "utinyin", "usmalli", "uintege", "ubigint", "uhugein", "bignum", "varint",
-)  # fmt: skip
-# Of types that databases write in ways of their own.
-_OTHERS = "'date', 'interva', 'bytea', 'blob'"
+_OF_NUMBERS = ["below its bounds", "above its bounds", "infinite", "not a number"]
+_TEXT, _NUMBER, _PLACE = range(3)
+"""Layers of a query; see `Dialect.query`. The first has the text of each column, without blanks
+around it where they do not count, the second the number that it says, the third its place: the
+position of a category, or minus the position in `UNKNOWN` of what is unknown of it."""
 
 
-def _either(sqlite: str, others: str) -> str:
-    """Return code of which SQLite reads one part, and databases that nest comments the other.
-
-    What SQLite reads must hold no sign of a comment, and so no name.
-    """
-    return f"/* /* */ {sqlite} -- */ {others}\n"
-
-
-_FOUR_BYTES = _either("'integer'", "'float'")
-_TYPE_OF = _either("TYPEOF", "PG_TYPEOF")
-_AS_STORED = _either("COALESCE", "CONCAT")
-"""A function that gives a column as it is in SQLite, where texts lose digits, and else as text."""
-
-# All rows, in words that keep a database from computing the sum anew wherever it is used.
-_ONCE = "LIMIT " + _either("-1 OFFSET 0", "ALL")
-
-# A text that equals another only by its characters, whatever the column says of its collation.
-_EXACTLY = _either("COLLATE BINARY", 'COLLATE "C"')
-_CODES = sorted(map(ord, BLANKS))
-# Characters that PostgreSQL has in a database in UTF-8 alone are no blanks in others.
-_CONSTANTS = (
-    "(SELECT '," + ",".join(_NUMBERS) + ",' AS numbers,\n "
-    + _either(
-        f"CHAR({', '.join(map(str, _CODES))}) AS blanks",
-        "STRING_AGG(CHR(code), '') AS blanks FROM (VALUES "
-        f"{', '.join(f'({code})' for code in _CODES)}) AS v(code) "
-        "WHERE code < 128 OR BIT_LENGTH(CHR(233)) = 16",
-    )
-    + ") AS b"
-)  # fmt: skip
-
-
-def to_sql(model: AdditiveModel, table: str, missing: Collection[str] = MISSING_TEXTS) -> str:
+def to_sql(
+    model: AdditiveModel, table: str, dialect: str, missing: Collection[str] = MISSING_TEXTS
+) -> str:
     """Return a SELECT of all columns of a table and of predictions.
 
     Predictions come first. Classification: ``prediction`` (a label), ``probability`` (of the second
     class) and ``log_odds``. Regression: ``prediction``, which is clipped where the model has a
-    range, and ``sum``. If a feature has such a name, the column gets a _ more.
+    range, and ``sum``. Then ``notes``, as of `dprepro.release.predicting`; a row with a value that
+    is refused there has NULLs and a note. If a feature has such a name, the column gets a _ more.
 
     Raises DpreproError if a name, category or label holds a backslash or a character that cannot be
-    printed, if a name is empty, or if names of features differ in case alone.
+    printed, if a name is empty, or if the database cannot have or tell apart the names of features.
 
     Parameters
     ----------
     table
-        Its name; it is quoted, so that a dot is a part of it.
+        Its name; it is quoted, so that a dot is a part of it, but for BigQuery.
+    dialect
+        One of `DIALECTS`.
     missing
         Texts that stand for a missing value, where they are no categories. One that reads as a
         number stands for the number. NaN always does.
@@ -106,50 +72,232 @@ def to_sql(model: AdditiveModel, table: str, missing: Collection[str] = MISSING_
     of `AdditiveModel.scores_of` by rounding alone; where all values are whole numbers of one unit,
     by nothing.
     """
-    known = plain(model, missing)
-    _check(known, table)
-    alike = _cut_alike(known.names)
-    parts = [*map(_term, known.terms), *map(_pair, known.pairs), *(f"f.{_name(n)}" for n in alike)]
-    score = _balanced([_number(known.intercept), *parts])
-    if known.labels is None:
-        sum_name, prediction = (_name(free_name(name, known.names)) for name in ("sum", _SAID))
-        made = [f"{_clipped(f'scored.{sum_name}', known)} AS {prediction}"]
-    else:
-        sum_name, probability, prediction = (
-            _name(free_name(name, known.names)) for name in ("log_odds", "probability", _SAID)
-        )
-        odds = f"scored.{sum_name}"
-        negative, positive = map(_text, known.labels)
-        # Either way the argument of EXP is not positive, so that it cannot overflow, nor NULL.
-        made = [
-            f"CASE WHEN {odds} > 0 THEN {positive} WHEN {odds} <= 0 THEN {negative} END "
-            f"AS {prediction}",
-            f"CASE WHEN {odds} >= 0 THEN 1e0 / (1e0 + EXP(-{odds}))\n"
-            f" WHEN {odds} < 0 THEN EXP({odds}) / (1e0 + EXP({odds})) END AS {probability}",
+    known, spoken = plain(model, missing), DIALECTS[dialect]
+    _check(known, table, spoken)
+    return _Query(known, spoken).text(table)
+
+
+class _Query:
+    """The parts of a query about a model."""
+
+    def __init__(self, model: PlainModel, dialect: Dialect) -> None:
+        self._model, self._sql = model, dialect
+
+    def text(self, table: str) -> str:
+        sql, model = self._sql, self._model
+        first = "sum" if model.labels is None else "log_odds"
+        score, notes = (sql.name(free_name(name, model.names)) for name in (first, "notes"))
+        made = {score: self._score(), notes: self._notes()}
+        layers = [
+            {f"{sign}{k}": code for k, term in enumerate(model.terms) if (code := of(k, term))}
+            for sign, of in (("x", self._text), ("n", self._number), ("c", self._place))
         ]
-    columns = ",\n".join([*made, "scored.*"])
-    constants = _CONSTANTS
-    if alike:
-        zeros = ", ".join(f"0e0 AS {_name(name)}" for name in known.names)
-        constants += f" CROSS JOIN (SELECT {zeros}) AS f"
-    # The sum before the table's columns: of two of one name databases take the first, or none.
-    query = (
-        f"{_COMMENT}{_LONG_NAMES if alike else ''}SELECT {columns}\n"
-        f"FROM (SELECT {score} AS {sum_name},\nt.*\n"
-        f"FROM {_name(table)} AS t CROSS JOIN {constants}\n{_ONCE}) AS scored\n"
-    )
-    return re.sub("\n+", "\n", query)
+        sources = f"{sql.name(table)} AS t CROSS JOIN (SELECT {sql.blanks()} AS blanks) AS b"
+        # The sum before the table's columns: of two of one name databases take the first, or none.
+        inner = sql.query(sources, layers, made)
+        columns = ",\n".join([*self._predictions(f"scored.{score}"), "scored.*"])
+        refused = ", ".join(f'"{what}"' for what in UNKNOWN[FIRST_REFUSED:])
+        head = _COMMENT.format(title=sql.title, notes=notes, refused=refused)
+        remark = f"-- {sql.remark}\n" if sql.remark else ""
+        return f"{head}{remark}SELECT {columns}\nFROM ({inner}) AS scored\n"
+
+    def _predictions(self, score: str) -> list[str]:
+        sql, model = self._sql, self._model
+        prediction = sql.name(free_name(_SAID, model.names))
+        if model.labels is None:
+            return [f"{self._clipped(score)} AS {prediction}"]
+        negative, positive = map(sql.text, model.labels)
+        probability = sql.name(free_name("probability", model.names))
+        zero, one, far = map(sql.number, (0.0, 1.0, -700.0))
+        # The argument of EXP is not positive, nor so small that a database ends with an error.
+        odds = f"EXP(CASE WHEN ABS({score}) > 700 THEN {far} ELSE -ABS({score}) END)"
+        return [
+            f"CASE WHEN {score} > {zero} THEN {positive} WHEN {score} <= {zero} THEN {negative} "
+            f"END AS {prediction}",
+            f"CASE WHEN {score} >= {zero} THEN {one} / ({one} + {odds})\n"
+            f" WHEN {score} < {zero} THEN {odds} / ({one} + {odds}) END AS {probability}",
+        ]
+
+    def _clipped(self, score: str) -> str:
+        if self._model.limits is None:
+            return score
+        lower, upper = map(self._sql.number, self._model.limits)
+        # The smaller and the larger of two values have other names in each database.
+        return (
+            f"CASE WHEN {score} < {lower} THEN {lower} WHEN {score} > {upper} THEN {upper} "
+            f"ELSE {score} END"
+        )
+
+    def _score(self) -> str:
+        parts = [self._value(k, term) for k, term in enumerate(self._model.terms)]
+        parts += map(self._pair, self._model.pairs)
+        return _balanced([self._sql.number(self._model.intercept), *parts], "+")
+
+    def _notes(self) -> str:
+        noted = [self._note(k, term) for k, term in enumerate(self._model.terms)]
+        return f"SUBSTR({_balanced(noted, '||')}, 3)" if noted else self._sql.text("")
+
+    def _text(self, k: int, term: NumericTerm | CategoricalTerm) -> str:
+        text = self._sql.as_text(self._column(term))
+        is_trimmed = isinstance(term, NumericTerm) or term.ignores_blanks
+        return self._sql.exactly(_trimmed(text) if is_trimmed else text)
+
+    def _number(self, k: int, term: NumericTerm | CategoricalTerm) -> str:
+        sql, column = self._sql, self._column(term)
+        x, kind = sql.refer(f"x{k}", _TEXT, _NUMBER), sql.kind(column)
+        if isinstance(term, CategoricalTerm):
+            if not (term.numbers or term.missing_numbers):
+                return ""
+            x = x if term.ignores_blanks else _trimmed(x)
+            return f"CASE WHEN {sql.is_number(x)} THEN {sql.read(column, x, kind)} END"
+        zero, one = sql.number(0.0), sql.number(1.0)
+        return _case(
+            [
+                f"WHEN {kind} = {sql.text(sql.boolean)} THEN"
+                f" CASE {x} WHEN 'true' THEN {one} ELSE {zero} END",
+                f"WHEN {sql.is_number(x)} THEN {sql.read(column, x, kind)}",
+            ]
+        )
+
+    def _place(self, k: int, term: NumericTerm | CategoricalTerm) -> str:
+        sql = self._sql
+        x, n = (sql.refer(f"{s}{k}", layer, _PLACE) for s, layer in (("x", _TEXT), ("n", _NUMBER)))
+        kind = sql.kind(self._column(term))
+        if isinstance(term, CategoricalTerm):
+            return self._category(term, x, n, kind)
+        absent = [f"{x} IS NULL", f"LOWER({x}) IN ('nan', '+nan', '-nan')"]
+        if term.missing_texts:
+            absent.append(f"{x} IN ({', '.join(map(sql.text, term.missing_texts))})")
+        if term.missing_numbers:
+            absent.append(f"{n} IN ({', '.join(map(sql.cut, term.missing_numbers))})")
+        lower, upper = map(sql.cut, term.bounds)
+        zero, one = sql.number(0.0), sql.number(1.0)
+        infinite = ", ".join(map(sql.text, _infinities("", "+", "-")))
+        return _case(
+            [
+                self._is_kind(kind, sql.bytes_kinds, "bytes"),
+                f"WHEN {' OR '.join(absent)} THEN {_code('missing')}",
+                self._is_kind(kind, sql.time_kinds, "a date or time"),
+                f"WHEN LOWER({x}) IN ({infinite}) THEN {_code('infinite')}",
+                # What is infinite has no difference to itself.
+                f"WHEN COALESCE({n} - {n}, {one}) <> {zero} THEN CASE WHEN {sql.is_number(x)} "
+                f"THEN {_code('infinite')} ELSE {_code('not a number')} END",
+                f"WHEN {n} < {lower} THEN {_code('below its bounds')}",
+                f"WHEN {n} > {upper} THEN {_code('above its bounds')}",
+            ],
+            "0",
+        )
+
+    def _category(self, term: CategoricalTerm, x: str, n: str, kind: str) -> str:
+        sql, unknown = self._sql, _code("unknown category")
+        false, true = (str(code) if code >= 0 else unknown for code in term.booleans)
+        rest = [self._is_kind(kind, sql.time_kinds, "a date or time")]
+        if term.missing_numbers:
+            marks = ", ".join(map(sql.cut, term.missing_numbers))
+            rest.append(f"WHEN {n} IN ({marks}) THEN {_code('missing')}")
+        absent = [f"WHEN {sql.text(text)} THEN {_code('missing')}" for text in term.missing_texts]
+        places = [f"WHEN {sql.text(text)} THEN {k}" for k, text in enumerate(term.categories)]
+        otherwise = _case(rest, str(unknown))
+        if term.ignores_blanks:
+            of_text = _case([*places, *absent], otherwise, x)
+        else:  # a mark is one with blanks around it, too
+            of_text = _case(places, _case(absent, otherwise, _trimmed(x)), x)
+        numbers = [
+            f"WHEN {sql.cut(number)} THEN {k if k >= 0 else _code('missing')}"
+            for number, k in term.numbers.items()
+            if not isinf(number)
+        ]
+        infinite = [
+            f"WHEN LOWER({x}) IN ({', '.join(map(sql.text, _infinities(sign)))}) THEN {k}"
+            for number, k in term.numbers.items()
+            for sign in (["-" if number < 0 else ""] if isinf(number) else [])
+        ]
+        is_nothing = f"WHEN LOWER({x}) IN ('nan', '-nan') THEN {_code('missing')}"
+        of_number = _case([is_nothing, *infinite], _case(numbers, str(unknown), n))
+        return _case(
+            [
+                self._is_kind(kind, sql.bytes_kinds, "bytes"),
+                f"WHEN {x} IS NULL THEN {_code('missing')}",
+                f"WHEN {kind} = {sql.text(sql.boolean)} THEN"
+                f" CASE {x} WHEN 'true' THEN {true} ELSE {false} END",
+                f"WHEN {kind} IN ({', '.join(map(sql.text, sql.numbers))}) THEN {of_number}",
+            ],
+            of_text,
+        )
+
+    def _is_kind(self, kind: str, kinds: Sequence[str], what: str) -> str:
+        listed = ", ".join(map(self._sql.text, kinds))
+        return f"WHEN {kind} IN ({listed}) THEN {_code(what)}" if kinds else ""
+
+    def _value(self, k: int, term: NumericTerm | CategoricalTerm) -> str:
+        return self._at(k, term, self._sql.number)
+
+    def _at(
+        self, k: int, term: NumericTerm | CategoricalTerm, literal: Callable[[float], str]
+    ) -> str:
+        """Return a term's value: NULL where the value of the column is refused."""
+        sql = self._sql
+        place = sql.refer(f"c{k}", _PLACE, _PLACE + 1)
+        if isinstance(term, CategoricalTerm):
+            cases = [f"WHEN {k} THEN {literal(value)}" for k, value in enumerate(term.values)]
+            cases.append(f"WHEN {_code('missing')} THEN {literal(term.missing)}")
+            cases.append(f"WHEN {_code('unknown category')} THEN {literal(term.other)}")
+            return _case(cases, of=place)
+        number = sql.refer(f"n{k}", _NUMBER, _PLACE + 1)
+        # Cuts that change nothing are left out.
+        kept = [j for j in range(len(term.cuts)) if term.values[j] != term.values[j + 1]]
+        values = [literal(term.values[j]) for j in (0, *(j + 1 for j in kept))]
+        tree = self._tree(number, [term.cuts[j] for j in kept], values)
+        return _case(
+            [
+                f"WHEN {place} = {_code('missing')} THEN {literal(term.missing)}",
+                f"WHEN {place} > {-FIRST_REFUSED} THEN {tree}",
+            ]
+        )
+
+    def _tree(self, number: str, cuts: Sequence[float], values: Sequence[str]) -> str:
+        if not cuts:
+            return values[0]
+        k = len(cuts) // 2
+        below = self._tree(number, cuts[:k], values[: k + 1])
+        above = self._tree(number, cuts[k + 1 :], values[k + 1 :])
+        return f"CASE WHEN {number} < {self._sql.cut(cuts[k])} THEN {below}\n ELSE {above} END"
+
+    def _pair(self, pair: PairTerms) -> str:
+        position = {term.name: k for k, term in enumerate(self._model.terms)}
+        first, second = (
+            self._at(position[side.name], side, lambda value: f"({value:.0f})")
+            for side in (pair.first, pair.second)
+        )
+        cases = [f"WHEN {k} THEN {self._sql.number(v)}" for k, v in enumerate(pair.values)]
+        return _case(cases, self._sql.number(0.0), f"({first}\n + {second})")
+
+    def _note(self, k: int, term: NumericTerm | CategoricalTerm) -> str:
+        place = self._sql.refer(f"c{k}", _PLACE, _PLACE + 1)
+        words = ["missing"] if term.notes_missing else []
+        words += _OF_NUMBERS if isinstance(term, NumericTerm) else ["unknown category"]
+        words += ["a date or time", "bytes"]
+        cases = [
+            f"WHEN {_code(what)} THEN {self._sql.text(f'; {term.name}: {what}')}" for what in words
+        ]
+        return _case(cases, "''", place)
+
+    def _column(self, term: NumericTerm | CategoricalTerm) -> str:
+        # With the alias: SQLite treats a quoted name of no column as a text.
+        return f"t.{self._sql.name(term.name)}"
 
 
-def _check(model: PlainModel, table: str) -> None:
+def _check(model: PlainModel, table: str, dialect: Dialect) -> None:
     categories = chain.from_iterable(
-        term.values for term in model.terms if isinstance(term, CategoricalTerm)
+        term.categories for term in model.terms if isinstance(term, CategoricalTerm)
     )
     absent = chain.from_iterable(term.missing_texts for term in model.terms)
     texts = [table, *model.names, *(model.labels or ()), *categories, *absent]
     refuse_unwritable(texts, "SQL", _REFUSED, _WHY)
-    if not table:
-        raise DpreproError("the table of new rows has an empty name: name it with --table NAME")
+    if not table or (dialect.in_names and "`" in table):
+        raise DpreproError(
+            f"--table {table!r} is no name of a table of new rows: name it with --table NAME"
+        )
     _refuse_large_codes(model)
     if not all(model.names):
         raise DpreproError(
@@ -158,12 +306,15 @@ def _check(model: PlainModel, table: str) -> None:
         )
     found: dict[str, str] = {}
     for name in model.names:
-        # Databases that ignore case do so for the letters of ASCII.
-        key = "".join(c.lower() if c.isascii() else c for c in name)
-        if (other := found.setdefault(key, name)) != name:
+        if sign := next((sign for sign in name if sign in dialect.in_names), None):
             raise DpreproError(
-                f"the names of features {other!r} and {name!r} differ in case alone, and SQLite "
-                "and DuckDB treat them as one column: rename one in the data, and fit again; or "
+                f"{dialect.title} has no column that is called {name!r}, as it holds {sign!r}: "
+                "rename it in the data, and fit again; or export the model with --to python"
+            )
+        if (other := found.setdefault(dialect.same_name(name), name)) != name:
+            raise DpreproError(
+                f"the names of features {other!r} and {name!r} are one to {dialect.title}, which "
+                "ignores capitals or cuts long names: rename one in the data, and fit again; or "
                 "export the model with --to python, which tells them apart"
             )
 
@@ -174,7 +325,7 @@ def _refuse_large_codes(model: PlainModel) -> None:
         if not isinstance(term, CategoricalTerm):
             continue
         found: dict[float, str] = {}
-        for name in term.values:
+        for name in term.categories:
             number = number_of(name)
             if number is None or not _LARGEST_EXACT <= abs(number) < inf:
                 continue
@@ -186,218 +337,28 @@ def _refuse_large_codes(model: PlainModel) -> None:
                 )
 
 
-def _cut_alike(names: Sequence[str]) -> list[str]:
-    """Return the names that PostgreSQL, which cuts long ones, treats as those before them."""
-    cut = [name.encode()[:_LONGEST_NAME] for name in names]
-    return [name for k, name in enumerate(names) if cut[k] in cut[:k]]
+def _code(what: str) -> int:
+    """Return the place of a value that is unknown."""
+    return -UNKNOWN.index(what)
 
 
-def _term(term: NumericTerm | CategoricalTerm) -> str:
-    return _numeric(term) if isinstance(term, NumericTerm) else _categorical(term)
+def _infinities(*signs: str) -> list[str]:
+    return [f"{sign}{text}" for sign in signs for text in ("inf", "infinity")]
 
 
-def _pair(pair: PairTerms) -> str:
-    cell = f"({_term(pair.first)}\n + {_term(pair.second)})"
-    cases = [f"WHEN {_number(k)} THEN {_number(v)}" for k, v in enumerate(pair.values)]
-    return "\n ".join([f"CASE {cell}", *cases, "ELSE 0e0 END"])
+def _trimmed(text: str) -> str:
+    return f"TRIM({text}, b.blanks)"
 
 
-def _numeric(term: NumericTerm) -> str:
-    column = _column(term.name)
-    text, kind = _trimmed(column), _kind(column)
-    false, true = map(_number, (term.at(0.0), term.at(1.0)))
-    absent = [f"{text} IS NULL", f"LOWER({text}) = 'nan'", _is_negative_nan(text, kind)]
-    if term.missing_texts:
-        absent.append(f"{text} IN ({_texts(term.missing_texts)})")
-    steps = _steps(term.cuts, term.values)
-    exact, read = (
-        _case(
-            [f"WHEN {number} IN ({', '.join(map(_exact, term.missing_numbers))}) THEN {missing}"]
-            if term.missing_numbers
-            else [],
-            _tree(number, *steps),
-        )
-        for number, missing in (
-            (_stored_number(column), _number(term.missing)),
-            (_read_number(text), _number(term.missing)),
-        )
-    )
-    number, failure = _read_number(text), _failure(term.name, text, "numbers", "text or infinities")
-    return _case(
-        [
-            f"WHEN {' OR '.join(absent)} THEN {_number(term.missing)}",
-            f"WHEN {kind} = 'boolean' THEN CASE {text} WHEN 'true' THEN {true} ELSE {false} END",
-            f"WHEN NOT ({_is_number(text)}) THEN {failure}",
-            f"WHEN {_has_stored_number(kind)} THEN {exact}",
-            # A text of a number that is too large: what is infinite has no difference to itself.
-            f"WHEN COALESCE({number} - {number}, 1e0) <> 0e0 THEN {failure}",
-        ],
-        read,
-    )
-
-
-def _categorical(term: CategoricalTerm) -> str:
-    column = _column(term.name)
-    # In SQLite a text that is not computed has the collation of its column.
-    text = _trimmed(column) if term.ignores_blanks else f"(CAST({column} AS VARCHAR) || '')"
-    kind, missing, other = _kind(column), _number(term.missing), _number(term.other)
-    number = (
-        f"CASE WHEN {_has_stored_number(kind)} THEN {_stored_number(column)} "
-        f"ELSE {_read_number(text)} END"
-    )
-    numbers = [
-        f"WHEN {_exact(n)} THEN {_number(value)}"
-        for n, value in term.numbers.items()
-        if not isinf(n)
-    ]
-    of_numbers = _case(numbers, other, number) if numbers else other
-    infinite = "".join(
-        f"WHEN LOWER({text}) IN ('{sign}inf', '{sign}infinity') THEN {_number(value)} "
-        for n, value in term.numbers.items()
-        for sign in (["-" if n < 0 else ""] if isinf(n) else [])
-    )
-    false, true = map(_number, term.booleans)
-    values = {**dict.fromkeys(term.missing_texts, term.missing), **term.values}
-    texts = [f"WHEN {_text(text)} THEN {_number(value)}" for text, value in values.items()]
-    failure = _failure(term.name, text, "texts", "dates, times or bytes: cast them to text")
-    rest = [f"WHEN {kind} IN ({_OTHERS}) OR {kind} LIKE 'time%' THEN {failure}"]
-    if term.missing_numbers:
-        marks = ", ".join(map(_exact, term.missing_numbers))
-        spelled = f"CASE WHEN {_is_number(text)} THEN {_read_number(text)} IN ({marks}) END"
-        rest.append(f"WHEN {spelled} THEN {missing}")
-    otherwise = _case(rest, other)
-    return _case(
-        [
-            f"WHEN {text} IS NULL THEN {missing}",
-            f"WHEN b.numbers LIKE '%,' || {kind} || ',%' THEN CASE "
-            f"WHEN LOWER({text}) IN ('nan', '-nan') THEN {missing} {infinite}ELSE {of_numbers} END",
-            f"WHEN {kind} = 'boolean' THEN CASE {text} WHEN 'true' THEN {true} ELSE {false} END",
-        ],
-        _case(texts, otherwise, f"{text} {_EXACTLY}") if texts else otherwise,
-    )
-
-
-def _trimmed(column: str) -> str:
-    return f"TRIM(CAST({column} AS VARCHAR), b.blanks)"
-
-
-def _kind(column: str) -> str:
-    """Return an expression of the beginning of a type's name, without `(4,1)` and the like."""
-    return f"LOWER(SUBSTR(CAST({_TYPE_OF}({column}) AS VARCHAR), 1, 7))"
-
-
-def _is_negative_nan(text: str, kind: str) -> str:
-    """Return whether it is a NaN as DuckDB writes many of them; as a text it is no number."""
-    return f"({text} = '-nan' AND {kind} IN ('float', 'double'))"
-
-
-def _has_stored_number(kind: str) -> str:
-    """Return whether `_stored_number` is the number: text says no more, or something else."""
-    return f"{kind} IN ('real', {_FOUR_BYTES})"
-
-
-def _stored_number(column: str) -> str:
-    """Return the number of SQLite's own types, and of types of four bytes elsewhere."""
-    return f"CAST({_AS_STORED}({column}, '') AS REAL)"
-
-
-def _read_number(text: str) -> str:
-    return f"CAST({text} AS DOUBLE PRECISION)"
-
-
-def _is_number(text: str) -> str:
-    """Return whether a text is a number, as far as the databases would not find out by a cast.
-
-    Only signs of numbers are in it, it ends with a digit, and so does what is before an exponent.
-    SQLite compares a text with a number as a number if it can, and else a text is the larger one.
-    """
-    return (
-        f"LTRIM({text}, '0123456789+-.eE') = '' AND RTRIM({text}, {_DIGITS}) <> {text} "
-        f"AND LOWER({text}) NOT LIKE '%.e%' AND {text} NOT LIKE '+-%' "
-        f"AND {text} {_either('<= CAST(9e999 AS REAL)', f'<> {_text(str())}')}"
-    )
-
-
-def _failure(name: str, text: str, wanted: str, found: str) -> str:
-    """Return an expression that is an error where a database has one, and NULL in SQLite."""
-    message = _text(f"column {name} is to hold {wanted}, but holds {found}")
-    # With something of the row: what is constant would be computed, and fail, before any row.
-    return _either("NULL", f"CAST({message} || SUBSTR({text}, 1, 0) AS DOUBLE PRECISION)")
-
-
-def _steps(
-    cuts: Sequence[float], values: Sequence[float]
-) -> tuple[Sequence[float], Sequence[float]]:
-    """Return cuts and values without the cuts that change nothing."""
-    kept = [k for k in range(len(cuts)) if values[k] != values[k + 1]]
-    return [cuts[k] for k in kept], [values[0], *(values[k + 1] for k in kept)]
-
-
-def _tree(number: str, cuts: Sequence[float], values: Sequence[float]) -> str:
-    """Return the value at a number; few comparisons, as each reads the number anew."""
-    if not cuts:
-        return _number(values[0])
-    k = len(cuts) // 2
-    below = _tree(number, cuts[:k], values[: k + 1])
-    above = _tree(number, cuts[k + 1 :], values[k + 1 :])
-    return f"CASE WHEN {number} < {_exact(cuts[k])} THEN {below}\n ELSE {above} END"
-
-
-def _case(cases: Sequence[str], otherwise: str, of: str = "") -> str:
+def _case(cases: Sequence[str], otherwise: str = "", of: str = "") -> str:
+    cases = [case for case in cases if case]
     if not cases:
         return otherwise
-    return "\n ".join([f"CASE {of}".rstrip(), *cases, f"ELSE {otherwise} END"])
+    return "\n ".join([f"CASE {of}".rstrip(), *cases, f"ELSE {otherwise or 'NULL'} END"])
 
 
-def _clipped(score: str, model: PlainModel) -> str:
-    if model.limits is None:
-        return score
-    lower, upper = map(_number, model.limits)
-    # The smaller and the larger of two values have other names in each database.
-    return (
-        f"CASE WHEN {score} < {lower} THEN {lower} WHEN {score} > {upper} THEN {upper} "
-        f"ELSE {score} END"
-    )
-
-
-def _balanced(parts: Sequence[str]) -> str:
+def _balanced(parts: Sequence[str], between: str) -> str:
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2
-    return f"({_balanced(parts[:middle])}\n+ {_balanced(parts[middle:])})"
-
-
-def _number(value: float) -> str:
-    """Return a literal of a double: without an exponent, some databases make it a decimal."""
-    text = repr(float(value))
-    text = text if "e" in text else f"{text}e0"
-    return f"({text})" if value < 0 else text
-
-
-def _exact(value: float) -> str:
-    """Return an expression of the very double, for cuts: SQLite can misread a literal's last bit.
-
-    A whole number below 2^53, divided by a power of two, is exact. Where the power is too large for
-    an integer of 64 bits, the literal has to do.
-    """
-    numerator, denominator = value.as_integer_ratio()
-    if denominator == 1 or denominator > _LARGEST_INTEGER:
-        return _number(value)
-    return f"({numerator}e0 / {denominator}e0)"
-
-
-def _texts(texts: Collection[str]) -> str:
-    return ", ".join(map(_text, texts))
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _column(name: str) -> str:
-    # With the alias: SQLite treats a quoted name of no column as a text.
-    return f"t.{_name(name)}"
+    return f"({_balanced(parts[:middle], between)}\n{between} {_balanced(parts[middle:], between)})"

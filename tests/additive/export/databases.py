@@ -46,9 +46,14 @@ class Sqlite:
 class Duckdb:
     name = "duckdb"
 
+    def __init__(self, before: Sequence[str] = ()) -> None:
+        self._before = before  # statements
+
     def answer(self, query: str, table: str, types: Mapping[str, str], rows: Rows) -> Said:
         duckdb = pytest.importorskip("duckdb")
         with duckdb.connect() as connection:
+            for statement in self._before:
+                connection.execute(statement)
             connection.execute(_table(table, types))
             connection.execute(_insert(table, rows))
             found = connection.execute(query)

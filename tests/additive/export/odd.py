@@ -45,26 +45,32 @@ TEXTS = [
 """Texts that a column of categories may hold."""
 
 
-def _domain(task: str) -> Domain:
+QUOTED = "quo\"te's"
+"""The name of a feature; one of its categories begins with a blank, so that blanks count."""
+
+LETTERS = ["a", "b", " c", "c", "", " a", " ?", "NA "]
+
+
+def _domain(task: str, quoted: str) -> Domain:
     features = (
         NumericFeature("age", 18, 90, missing=True),
         NumericFeature("select", -5, 5),
         CategoricalFeature("town", TOWNS, missing=True),
-        CategoricalFeature("quo\"te's", ("a", "b", " c")),
+        CategoricalFeature(quoted, ("a", "b", " c")),
     )
     return Domain(features, ("no", "yes") if task == "binary" else (0.0, 10.0))
 
 
-def fitted(task: str, pairs: int = 3) -> AdditiveModel:
+def fitted(task: str, quoted: str = QUOTED, pairs: int = 3) -> AdditiveModel:
     """Return a model of DP-EBM+ of random rows, with functions of pairs."""
-    domain, rng, n = _domain(task), np.random.default_rng(0), 400
+    domain, rng, n = _domain(task, quoted), np.random.default_rng(0), 400
     age, step = rng.uniform(18, 90, n), rng.uniform(-5, 5, n)
     town, letter = rng.integers(0, len(TOWNS), n), rng.integers(0, 3, n)
     columns = {
         "age": np.where(rng.random(n) < 0.1, np.nan, age),
         "select": step,
         "town": np.array(TOWNS, dtype=object)[town],
-        "quo\"te's": np.array(("a", "b", " c"), dtype=object)[letter],
+        quoted: np.array(("a", "b", " c"), dtype=object)[letter],
     }
     X = pd.DataFrame(columns)
     score = age / 20 + step * (letter - 1) + town / 3
@@ -72,7 +78,7 @@ def fitted(task: str, pairs: int = 3) -> AdditiveModel:
     settings["pairs"] = pairs
     if task == "regression":
         return DPEBMPlusRegressor(**settings).fit(X, np.clip(score, 0, 10))
-    return DPEBMPlusClassifier(**settings).fit(X, (score > np.median(score)).astype(int))
+    return DPEBMPlusClassifier(**settings).fit(X, np.where(score > np.median(score), "yes", "no"))
 
 
 @dataclass(frozen=True)
@@ -119,7 +125,7 @@ def read(text: str) -> dict[str, list[str]]:
     return {name: list(column) for name, column in zip(names, columns, strict=True)}
 
 
-def random_rows(seed: int, n: int = 300) -> dict[str, list[str]]:
+def random_rows(seed: int, n: int = 300, quoted: str = QUOTED) -> dict[str, list[str]]:
     """Return rows of the models of `fitted` that none of them refuses."""
     rng = np.random.default_rng(seed)
 
@@ -132,7 +138,7 @@ def random_rows(seed: int, n: int = 300) -> dict[str, list[str]]:
         ]
 
     return {
-        "quo\"te's": [str(t) for t in rng.choice(np.array(["a", "b", " c", "c", "", " a"]), n)],
+        quoted: [str(text) for text in rng.choice(np.array(LETTERS), n)],
         "extra": ["x"] * n,
         "town": [str(text) for text in rng.choice(np.array(TEXTS, dtype=object), n)],
         "select": numbers(-6, 6),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from dprepro.additive.file import LoadedClassifier, model_to_json
 from dprepro.release.predicting import NewRows, Wanted, predictions
 from dprepro.runtime.errors import DpreproError
 from tests.additive import small
-from tests.additive.export.databases import Database, Duckdb, Sqlite, postgresql
+from tests.additive.export.databases import Database, postgresql
 
 TYPES = {
     "integer": pa.int64(),
@@ -39,15 +39,6 @@ IN_SQL = {
 MANY = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-
-
-@pytest.fixture(scope="module", params=["sqlite", "duckdb", "postgresql"])
-def database(request: pytest.FixtureRequest) -> Iterator[Database]:
-    if request.param == "postgresql":
-        with postgresql() as server:
-            yield server
-    else:
-        yield Sqlite() if request.param == "sqlite" else Duckdb()
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +63,7 @@ def said(
     rows = [(value,) for value in values]
     if database.name == "sqlite":  # which has neither decimals nor Booleans
         rows = [(float(v) if isinstance(v, Decimal) else v,) for (v,) in rows]
-    query = to_sql(model, "t", **more)
+    query = to_sql(model, "t", database.name, **more)
     return database.answer(query, "t", {"x": IN_SQL[kind]}, rows)["log_odds"]
 
 
@@ -182,6 +173,7 @@ def test_a_number_of_four_bytes_is_not_what_it_is_printed_as(
         assert expected != in_python(model, [0.1, 0.7])
 
 
+INFINITE = ["inf", "-Infinity", "1e999", math.inf, -math.inf]
 REFUSED = [
     "abc", "inf", "-Infinity", "1,5", "1e", "0x10", "1_000", "+-1", "1 2", ".e3",
     "1.2.3", "12abc", "true", "1e999", "\u0661", "--", "%",
@@ -202,19 +194,17 @@ def test_infinite_numbers_are_refused(database: Database, kind: str, value: floa
 
 
 def assert_refused(database: Database, kind: str, value: Any) -> None:
-    """A database with errors ends with one; SQLite predicts nothing of this row, only."""
+    """The row has no prediction, and its note says why; other rows have one."""
     models = [numeric([0.5]), small.model("regression", features=[small.numeric("x", [0.5])])]
+    note = "infinite" if value in INFINITE else "not a number"
     for model in models:
-        query = to_sql(model, "t")
+        query = to_sql(model, "t", database.name)
         rows = [(value,), ("1",)]
-        if database.name != "sqlite":
-            with pytest.raises(Exception, match=r"column x is to hold|double|DOUBLE"):
-                database.answer(query, "t", {"x": IN_SQL[kind]}, rows)
-            continue
         answer = database.answer(query, "t", {"x": IN_SQL[kind]}, rows)
         for name in {"log_odds", "probability", "prediction", "sum"} & {*answer}:
             assert answer[name][0] is None
             assert answer[name][1] is not None
+        assert answer["notes"] == [f"x: {note}", ""]
 
 
 @pytest.mark.parametrize("missing", [["-200", "99"], ["-200.0", "+99e0", "?"]])
@@ -251,19 +241,34 @@ def test_a_category_with_blanks_makes_them_count(database: Database) -> None:
     assert len({*found}) == 3
 
 
-def test_dates_and_times_are_found_or_refused(database: Database) -> None:
+def test_dates_and_times_are_found_or_have_no_prediction(database: Database) -> None:
     """DuckDB takes 12:30 and 01/02/2020 of a CSV for a time and a date, and writes them anew."""
     if database.name == "sqlite":
         pytest.skip("SQLite has no such types")
     model = categorical(["2020-02-01", "12:30:00", "12:30"])
-    query, wanted = to_sql(model, "t"), in_python(model, ["2020-02-01", "12:30:00"])
+    query, wanted = to_sql(model, "t", database.name), in_python(model, ["2020-02-01", "12:30:00"])
     for kind, right, wrong, odds in (
         ("DATE", "2020-02-01", "2020-02-02", wanted[0]),
         ("TIME", "12:30", "12:31", wanted[1]),
     ):
         assert database.answer(query, "t", {"x": kind}, [(right,)])["log_odds"] == [odds]
-        with pytest.raises(Exception, match="column x is to hold texts, but holds dates"):
-            database.answer(query, "t", {"x": kind}, [(right,), (wrong,)])
+        found = database.answer(query, "t", {"x": kind}, [(right,), (wrong,)])
+        assert found["log_odds"] == [odds, None]
+        assert found["notes"] == ["", "x: a date or time"]
+        number = to_sql(numeric([0.5]), "t", database.name)
+        found = database.answer(number, "t", {"x": kind}, [(right,)])
+        assert (found["log_odds"], found["notes"]) == ([None], ["x: a date or time"])
+
+
+def test_bytes_have_no_prediction(database: Database) -> None:
+    """`predict` refuses them, too."""
+    kind = "BYTEA" if database.name == "postgresql" else "BLOB"
+    for model in (numeric([0.5]), categorical(["1"])):
+        query = to_sql(model, "t", database.name)
+        found = database.answer(
+            query, "t", {"x": kind}, [(b"1" if database.name == "sqlite" else "1",)]
+        )
+        assert (found["log_odds"], found["notes"]) == ([None], ["x: bytes"])
 
 
 @pytest.mark.parametrize("more", [{}, small.PAIRS], ids=["features", "pairs"])
@@ -272,7 +277,8 @@ def test_whole_models_predict_the_same(database: Database, task: str, more: dict
     model, X = small.model(task, **more), small.rows()
     kinds = ["DOUBLE PRECISION"] * 3 + ["VARCHAR"] * 2
     rows = X.astype(object).where(X.notna(), None).to_numpy().tolist()
-    found = database.answer(to_sql(model, "t"), "t", dict(zip(X, kinds, strict=True)), rows)
+    query, types = to_sql(model, "t", database.name), dict(zip(X, kinds, strict=True))
+    found = database.answer(query, "t", types, rows)
     wanted = predictions(model, X, Wanted(explain=True))
     for name in {"probability", "log_odds", "sum"} & {*found}:
         np.testing.assert_allclose(found[name], wanted[name], rtol=0, atol=1e-12)
@@ -298,21 +304,21 @@ def test_a_name_of_any_kind_is_found(database: Database, name: str) -> None:
     model = small.model(features=features)
     types = {name: "BIGINT", "other" + name: "VARCHAR"}
     rows = [(0, name), (3, "x"), (3, name)]
-    odds = database.answer(to_sql(model, name), name, types, rows)
+    odds = database.answer(to_sql(model, name, database.name), name, types, rows)
     found = next(odds[each] for each in odds if each.startswith("log_odds") and each not in types)
     X = pd.DataFrame(rows, columns=list(types))
     np.testing.assert_allclose(found, model.decision_function(X), rtol=0, atol=1e-12)
     assert len({*found}) == 3
 
 
-def test_names_that_postgresql_cannot_tell_apart_are_an_error_there(database: Database) -> None:
+def test_names_that_postgresql_cannot_tell_apart_are_refused_for_it(database: Database) -> None:
     first, second = "x" * 70 + "a", "x" * 70 + "b"
     model = small.model(features=[small.numeric(first, [1.0]), small.numeric(second, [2.0])])
-    query = to_sql(model, "t")
     if database.name == "postgresql":
-        with pytest.raises(RuntimeError, match="ambiguous"):
-            database.answer(query, "t", {first: "BIGINT"}, [(1,)])
+        with pytest.raises(DpreproError, match=r"one to PostgreSQL.*cuts long names"):
+            to_sql(model, "t", database.name)
         return
+    query = to_sql(model, "t", database.name)
     rows = [(0, 3), (3, 0)]
     found = database.answer(query, "t", {first: "BIGINT", second: "BIGINT"}, rows)
     expected = model.decision_function(pd.DataFrame(rows, columns=[first, second]))
@@ -321,7 +327,7 @@ def test_names_that_postgresql_cannot_tell_apart_are_an_error_there(database: Da
 
 def test_a_column_of_earlier_predictions_does_not_count(database: Database) -> None:
     """Two columns of one name: databases take the first, or refuse."""
-    query = to_sql(numeric([0.5]), "t")
+    query = to_sql(numeric([0.5]), "t", database.name)
     alone = database.answer(query, "t", {"x": "BIGINT"}, [(3,)])
     types = {"log_odds": "BIGINT", "prediction": "VARCHAR", "x": "BIGINT"}
     rows = [(-1000 if alone["log_odds"][0] > 0 else 1000, "old", 3)]
@@ -339,17 +345,22 @@ def test_case_counts_where_a_column_ignores_it(database: Database) -> None:
     for categories in (["a", "b"], ["a", "b "]):
         model = categorical(categories)
         types = {"x": "VARCHAR COLLATE NOCASE"}
-        found = database.answer(to_sql(model, "t"), "t", types, [("A",), ("a",)])["log_odds"]
+        query = to_sql(model, "t", database.name)
+        found = database.answer(query, "t", types, [("A",), ("a",)])["log_odds"]
         assert found == in_python(model, ["A", "a"])
 
 
 def test_names_that_a_database_would_mistake_are_refused() -> None:
-    with pytest.raises(DpreproError, match=r"'Age' and 'age' differ in case.*--to python"):
-        to_sql(small.model(features=[small.numeric("Age", []), small.numeric("age", [])]), "t")
+    capitals = small.model(features=[small.numeric("Age", []), small.numeric("age", [])])
+    for dialect, title in (("sqlite", "SQLite"), ("duckdb", "DuckDB"), ("bigquery", "BigQuery")):
+        with pytest.raises(DpreproError, match=rf"'Age' and 'age' are one to {title}.*--to python"):
+            to_sql(capitals, "t", dialect)
     with pytest.raises(DpreproError, match=r"a feature has an empty name.*--to python"):
-        to_sql(small.model(features=[small.numeric("", [])]), "t")
-    with pytest.raises(DpreproError, match="empty name: name it with --table NAME"):
-        to_sql(small.model(), "")
+        to_sql(small.model(features=[small.numeric("", [])]), "t", "duckdb")
+    with pytest.raises(DpreproError, match="no name of a table of new rows: name it with --table"):
+        to_sql(small.model(), "", "duckdb")
+    with pytest.raises(DpreproError, match=r"BigQuery has no column that is called 'a\.b'"):
+        to_sql(small.model(features=[small.numeric("a.b", [])]), "t", "bigquery")
 
 
 CONTENT = """id,answer,flag,code,size,mark
@@ -378,7 +389,7 @@ def test_duckdb_reads_a_csv_as_predict_does(tmp_path: Path, table: str) -> None:
     ((X, _),) = NewRows(path, model).chunks()
     with duckdb.connect() as connection:
         connection.execute(f"CREATE VIEW read AS SELECT * FROM read_csv('{path}')")
-        query = to_sql(model, str(path) if table == "new.csv" else table)
+        query = to_sql(model, str(path) if table == "new.csv" else table, "duckdb")
         found = connection.execute(query).df()
     np.testing.assert_allclose(found["log_odds"], model.decision_function(X), rtol=0, atol=1e-12)
 

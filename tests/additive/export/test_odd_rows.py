@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -13,12 +15,14 @@ import pytest
 
 from dprepro.additive.export import predictor
 from dprepro.additive.export.plain import to_python
+from dprepro.additive.export.sql import to_sql
 from dprepro.additive.file import model_to_json
 from dprepro.additive.model import AdditiveModel
 from dprepro.release.predicting import Wanted, predict_table
 from dprepro.runtime.errors import DpreproError
 from tests.additive import small
 from tests.additive.export import odd
+from tests.additive.export.databases import Database, Said
 
 TASKS = pytest.mark.parametrize("task", ["binary", "regression"])
 SCORES = ("prediction", "probability", "log_odds", "sum")
@@ -93,6 +97,60 @@ def test_python_predicts_and_counts_the_same(task: str, seed: int, tmp_path: Pat
     lines = re.findall(r"^(.*) in (\d+) of 300 rows$", outcome.stderr, re.MULTILINE)
     assert {what: int(count) for what, count in lines} == said.counts
     assert len(outcome.stderr.splitlines()) == len(said.counts)
+
+
+SORTED = "SELECT * FROM ({}) AS said ORDER BY CAST(id AS INTEGER)"
+
+
+def in_database(
+    database: Database, model: AdditiveModel, rows: Mapping[str, Sequence[str]], use: str = SORTED
+) -> Said:
+    """Return the answer to a query about the predictions for texts."""
+    query = use.format(to_sql(model, "rows", database.name))
+    size = len(next(iter(rows.values())))
+    rows = {**rows, "id": [str(k) for k in range(size)]}
+    values = list(zip(*rows.values(), strict=True))
+    return database.answer(query, "rows", dict.fromkeys(rows, "VARCHAR"), values)
+
+
+COUNTS = "SELECT notes, COUNT(*) AS n FROM ({}) AS said GROUP BY notes"
+
+
+@TASKS
+def test_databases_predict_and_count_the_same(
+    database: Database, task: str, tmp_path: Path
+) -> None:
+    rows = odd.random_rows(7)
+    said = odd.predicted(model(task), rows, tmp_path)
+    assert said is not None
+    assert_same(in_database(database, model(task), rows), said, task)
+    groups = in_database(database, model(task), rows, COUNTS)
+    counts: dict[str, int] = {}
+    for note, count in zip(groups["notes"], groups["n"], strict=True):
+        for part in filter(None, note.split("; ")):
+            counts[part] = counts.get(part, 0) + int(count)
+    assert counts == said.counts
+
+
+def test_databases_read_or_refuse_each_text_as_predict_does(
+    database: Database, tmp_path: Path
+) -> None:
+    for each, read, refused in (
+        (number(), odd.NUMBERS, odd.REFUSED),
+        (category(), odd.TEXTS + odd.REFUSED, []),
+    ):
+        said = odd.predicted(each, {"x": read}, tmp_path)
+        assert said is not None
+        found = in_database(database, each, {"x": [*read, *refused]})
+        assert_same({name: found[name][: len(read)] for name in found}, said, "binary")
+        for name in ("prediction", "probability", "log_odds"):
+            assert found[name][len(read) :] == [None] * len(refused)
+        for text, note in zip(refused, found["notes"][len(read) :], strict=True):
+            try:
+                is_infinite = math.isinf(float(text))
+            except ValueError:
+                is_infinite = False
+            assert note == f"x: {'infinite' if is_infinite else 'not a number'}", text
 
 
 def test_python_reads_each_text_as_predict_does(tmp_path: Path) -> None:

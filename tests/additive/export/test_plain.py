@@ -17,7 +17,9 @@ def test_terms_hold_the_functions_and_what_is_added_elsewhere() -> None:
     assert isinstance(age, NumericTerm)
     assert (age.values, age.missing) == (tuple(values[0][:5]), values[0][5])
     assert (hours.values, hours.missing) == (tuple(values[1]), values[1][1])
-    assert town.values["Zürich"] == values[3][2] == town.other
+    assert town.values[town.categories.index("Zürich")] == values[3][2] == town.other
+    assert [term.notes_missing for term in known.terms] == [False, False, True, False, True]
+    assert age.bounds == (0.0, 100.0)
     assert (town.missing, simple.missing, simple.other) == (values[3][1], 0.0, 0.0)
     assert "NA" not in town.missing_texts
     assert "?" in town.missing_texts

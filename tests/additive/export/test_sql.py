@@ -34,6 +34,7 @@ def in_duckdb(query: str, X: pd.DataFrame, table: str) -> pd.DataFrame:
 
 
 DATABASES = pytest.mark.parametrize("answer", [in_sqlite, in_duckdb])
+IN = {in_sqlite: "sqlite", in_duckdb: "duckdb"}
 
 
 def assert_same(model: AdditiveModel, said: pd.DataFrame, X: pd.DataFrame) -> None:
@@ -60,7 +61,7 @@ def assert_same(model: AdditiveModel, said: pd.DataFrame, X: pd.DataFrame) -> No
 )  # fmt: skip
 def test_databases_predict_as_the_model(answer: Answer, task: str, changes: dict) -> None:
     model, X = small.model(task, **changes), small.rows()
-    assert_same(model, answer(to_sql(model, "new rows"), X, "new rows"), X)
+    assert_same(model, answer(to_sql(model, "new rows", IN[answer]), X, "new rows"), X)
 
 
 @DATABASES
@@ -69,7 +70,7 @@ def test_numbers_and_missing_values_can_be_text(answer: Answer) -> None:
     model, X = small.model(**small.PAIRS), small.rows()
     texts = X.map(lambda value: f" {value} " if isinstance(value, str) else f" {value!r}")
     texts = texts.mask(X.isna(), " ?").astype(object)
-    assert_same(model, answer(to_sql(model, "t"), texts, "t"), X)
+    assert_same(model, answer(to_sql(model, "t", IN[answer]), texts, "t"), X)
 
 
 @DATABASES
@@ -77,7 +78,7 @@ def test_other_texts_can_stand_for_missing_values(answer: Answer) -> None:
     model, X = small.model(), small.rows()
     texts = X.map(lambda value: value if isinstance(value, str) else repr(value))
     texts = texts.mask(X.isna(), "-").astype(object)
-    assert_same(model, answer(to_sql(model, "t", missing=["-"]), texts, "t"), X)
+    assert_same(model, answer(to_sql(model, "t", IN[answer], missing=["-"]), texts, "t"), X)
 
 
 HOSTILE = '"; DROP TABLE t; --'
@@ -95,7 +96,7 @@ def test_names_that_try_to_end_a_quote_stay_names(answer: Answer) -> None:
     X = pd.DataFrame(
         {HOSTILE: [0.5, 60.0, np.nan], "log_odds": [1, 2, 3], "it''s": [QUOTED, "x", None]}
     )
-    said = answer(to_sql(model, HOSTILE), X, HOSTILE)
+    said = answer(to_sql(model, HOSTILE, IN[answer]), X, HOSTILE)
     np.testing.assert_allclose(said["log_odds_"], model.decision_function(X), rtol=0, atol=1e-12)
     assert said[list(X)].shape == X.shape
     assert {*said["prediction"]} <= {"no", QUOTED}
@@ -104,7 +105,7 @@ def test_names_that_try_to_end_a_quote_stay_names(answer: Answer) -> None:
 @DATABASES
 def test_a_column_that_is_not_there_is_an_error(answer: Answer) -> None:
     """SQLite takes a quoted name of no column for a text, if nothing says whose column it is."""
-    query = to_sql(small.model(), "t")
+    query = to_sql(small.model(), "t", IN[answer])
     with pytest.raises(Exception, match="age"):
         answer(query, small.rows().drop(columns="age"), "t")
 
@@ -112,20 +113,20 @@ def test_a_column_that_is_not_there_is_an_error(answer: Answer) -> None:
 def test_an_expression_of_many_features_is_not_deep() -> None:
     """SQLite takes no expression that is more than 1000 operators deep."""
     model = small.model(features=[small.numeric(f"x{k}", [1.0]) for k in range(2000)])
-    steps = [{"(": 1, ")": -1}.get(sign, 0) for sign in to_sql(model, "t")]
+    steps = [{"(": 1, ")": -1}.get(sign, 0) for sign in to_sql(model, "t", "sqlite")]
     assert max(accumulate(steps)) < 20
 
 
 @pytest.mark.parametrize("label", ["a\\", "a\x00", "a\n--"])
 def test_a_name_that_a_database_could_misread_is_refused(label: str) -> None:
     with pytest.raises(DpreproError, match="cannot be written as SQL"):
-        to_sql(small.model(labels=["no", label]), "t")
+        to_sql(small.model(labels=["no", label]), "t", "sqlite")
 
 
 def test_categories_that_are_one_double_are_refused() -> None:
     codes = {**small.categorical("code", [0, 1], ["a", "b"], None)}
     codes["categories"] = [str(2**53), str(2**53 + 1)]
     with pytest.raises(DpreproError, match="are one number of double precision"):
-        to_sql(small.model(features=[codes]), "t")
+        to_sql(small.model(features=[codes]), "t", "sqlite")
     codes["categories"] = [str(2**53 - 1), str(2**53 - 2)]
-    assert to_sql(small.model(features=[codes]), "t")
+    assert to_sql(small.model(features=[codes]), "t", "sqlite")
