@@ -79,7 +79,8 @@ def export(
     missing value are those that a card has by default. Columns of a database may have any type. A
     value that is not a number where the model needs one, or is infinite, is an error in Python. In
     SQL prediction, probability and sum of such a row are NULL, and `notes` names the column; ONNX
-    gives NaN for an infinite number. So to count what a model does not know, group by `notes`.
+    gives NaN for an infinite number, and codes as `notes`. To count what a model does not know,
+    group by `notes`.
 
     Example: dprepro export model.json --to sql --dialect sqlite --output model.sql --table people
     """

@@ -88,6 +88,10 @@ class Dialect:
         """Return what an expression of layer `at` calls one of an earlier layer; see `query`."""
         return f"l{layer}.{name}"
 
+    def bound(self, code: str, layers: Layers) -> str:
+        """Return an expression that refers to `layers` of one feature alone, as part of `made`."""
+        return code
+
     def query(self, sources: str, layers: Layers, made: Mapping[str, str]) -> str:
         """Return a SELECT of `made`, and of all columns of t, whose rows `layers` add to.
 
@@ -227,16 +231,17 @@ class _Sqlite(Dialect):
     def refer(self, name: str, layer: int, at: int) -> str:
         return f"l{at - 1}.{name}"
 
-    def query(self, sources: str, layers: Layers, made: Mapping[str, str]) -> str:
-        """Return the same without LATERAL: each value is a query within a row, layer in layer."""
+    def bound(self, code: str, layers: Layers) -> str:
+        """Return a query within a row, layer in layer: SQLite has no LATERAL."""
         inner = ""
         for k, layer in enumerate(layers):
             listed = ", ".join([*([f"l{k - 1}.*"] if inner else []), *_named(layer)])
             source = f"\nFROM {inner}" if inner else ""
-            inner = f"(SELECT {listed}{source} LIMIT 1 OFFSET 0) AS l{k}" if listed else ""
-        source = f"\nFROM {inner}" if inner else ""
-        said = ",\n".join(_named({name: f"(SELECT {code}{source})" for name, code in made.items()}))
-        return f"SELECT {said},\nt.*\nFROM {sources}{self.fence}"
+            inner = f"(SELECT {listed}{source} LIMIT 1 OFFSET 0) AS l{k}"
+        return f"(SELECT {code}\nFROM {inner})"
+
+    def query(self, sources: str, layers: Layers, made: Mapping[str, str]) -> str:
+        return super().query(sources, [], made)
 
 
 class _Bigquery(Dialect):

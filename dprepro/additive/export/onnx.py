@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from dprepro.additive.export.plain import (
     NO_CELL,
+    UNKNOWN,
     CategoricalTerm,
     NumericTerm,
     PairTerms,
@@ -37,9 +39,11 @@ def to_onnx(model: AdditiveModel, missing: Collection[str] = MISSING_TEXTS) -> A
     categories are written.
 
     Outputs, (n, 1): classification "log_odds" and "probability" (of the second class), double, and
-    "prediction", string; regression "prediction", double. If a feature has such a name, the output
-    gets a _ more. A graph cannot refuse a row: where a number is infinite, the outputs are NaN, and
-    "prediction" is the empty string.
+    "prediction", string; regression "prediction", double. Also "notes", int64 (n, K): what of each
+    feature's value the model does not know, as its position in `UNKNOWN`, 0 where all is known. The
+    metadata of the model have both lists as JSON, "notes" and "features". If a feature has such a
+    name, the output gets a _ more. A graph cannot refuse a row: where a number is infinite, the
+    outputs are NaN, and "prediction" is the empty string.
 
     Raises DpreproError if onnx is not installed, or a name cannot be one of ONNX.
     """
@@ -77,6 +81,7 @@ class _Graph:
         self._inputs: list[Any] = []
         self._known: set[str] = set()
         self._outputs: list[Any] = []
+        self._notes: list[str] = []
 
     def proto(self) -> Any:
         parts = [self._term(term) for term in self._model.terms]
@@ -85,6 +90,9 @@ class _Graph:
         total = self._node("ReduceSum", [table, self._constant([1], np.int64)], keepdims=1)
         score = self._node("Add", [total, self._constant([[self._model.intercept]])])
         self._finish(score)
+        if self._notes:
+            notes = self._node("Concat", self._notes, axis=1)
+            self._output("notes", notes, self._onnx.TensorProto.INT64, len(self._notes))
         graph = self._make.make_graph(
             self._nodes, "additive_model", self._inputs, self._outputs, self._constants
         )
@@ -92,6 +100,8 @@ class _Graph:
         made = self._make.make_model(
             graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="dprepro"
         )
+        listed = {"notes": UNKNOWN, "features": self._model.names}
+        self._make.set_model_props(made, {name: json.dumps(each) for name, each in listed.items()})
         self._onnx.checker.check_model(made, full_check=True)
         return made
 
@@ -118,11 +128,13 @@ class _Graph:
         self._output("prediction", label, string)
 
     def _term(self, term: NumericTerm | CategoricalTerm, infinite: float = np.nan) -> str:
-        """Add the nodes of a feature; return the name of its contribution, (n, 1)."""
+        """Add the nodes of a feature, also of its notes unless it is one of a pair.
+
+        Return the name of its contribution, (n, 1). That of an infinite number is `infinite`.
+        """
+        is_noted = np.isnan(infinite)
         if isinstance(term, CategoricalTerm):
-            values = dict.fromkeys(("", *term.missing_texts), term.missing)
-            values |= zip(term.categories, term.values, strict=True)
-            return self._categorical(term.name, values, term.other)
+            return self._categorical(term, is_noted)
         x = self._input(term.name, self._onnx.TensorProto.DOUBLE)
         is_absent = self._node("IsNaN", [x])
         if term.missing_numbers:
@@ -138,8 +150,22 @@ class _Graph:
         absent, refused = (self._constant([[k]], np.int64) for k in (size, size + 1))
         place = self._node("Where", [is_absent, absent, position])
         place = self._node("Where", [self._node("IsInf", [x]), refused, place])
+        if is_noted:
+            self._note_number(term, x, is_absent)
         table = self._constant([*term.values, term.missing, infinite])
         return self._node("Gather", [table, place], axis=0)
+
+    def _note_number(self, term: NumericTerm, x: str, is_absent: str) -> None:
+        code, (lower, upper) = self._constant([[0]], np.int64), term.bounds
+        for flag, what in (
+            (self._node("Less", [x, self._constant([[lower]])]), "below its bounds"),
+            (self._node("Greater", [x, self._constant([[upper]])]), "above its bounds"),
+            (self._node("IsInf", [x]), "infinite"),
+            (is_absent, "missing" if term.notes_missing else ""),
+        ):
+            found = self._constant([[UNKNOWN.index(what)]], np.int64)
+            code = self._node("Where", [flag, found, code])
+        self._notes.append(code)
 
     def _sum(self, flags: str) -> str:
         """Add nodes that count what is true in each row; return the name of counts, (n, 1)."""
@@ -157,13 +183,20 @@ class _Graph:
         place = self._node("Where", [is_none, none, number])
         return self._node("Gather", [self._constant([*pair.values, 0.0]), place], axis=0)
 
-    def _categorical(self, name: str, values: dict[str, float], other: float) -> str:
-        x = self._input(name, self._onnx.TensorProto.STRING)
+    def _categorical(self, term: CategoricalTerm, is_noted: bool) -> str:
+        values = dict.fromkeys(("", *term.missing_texts), term.missing)
+        values |= zip(term.categories, term.values, strict=True)
+        x = self._input(term.name, self._onnx.TensorProto.STRING)
         place = self._node(
             "LabelEncoder", [x], domain="ai.onnx.ml", keys_strings=list(values),
             values_int64s=list(range(len(values))), default_int64=len(values),
         )  # fmt: skip
-        return self._node("Gather", [self._constant([*values.values(), other]), place], axis=0)
+        if is_noted:
+            absent = UNKNOWN.index("missing") if term.notes_missing else 0
+            codes = [0 if name in term.categories else absent for name in values]
+            table = self._constant([*codes, UNKNOWN.index("unknown category")], np.int64)
+            self._notes.append(self._node("Gather", [table, place], axis=0))
+        return self._node("Gather", [self._constant([*values.values(), term.other]), place], axis=0)
 
     def _input(self, name: str, kind: int) -> str:
         if name not in self._known:  # a pair has the inputs of its features
@@ -171,10 +204,10 @@ class _Graph:
             self._inputs.append(self._make.make_tensor_value_info(name, kind, ["n", 1]))
         return name
 
-    def _output(self, name: str, made: str, kind: int) -> None:
+    def _output(self, name: str, made: str, kind: int, columns: int = 1) -> None:
         free = free_name(name, self._model.names)
         self._nodes.append(self._make.make_node("Identity", [made], [free]))
-        self._outputs.append(self._make.make_tensor_value_info(free, kind, ["n", 1]))
+        self._outputs.append(self._make.make_tensor_value_info(free, kind, ["n", columns]))
 
     def _constant(self, values: Any, dtype: type = np.float64) -> str:
         name = f"{self._own}constant{len(self._constants)}"

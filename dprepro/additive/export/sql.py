@@ -82,6 +82,7 @@ class _Query:
 
     def __init__(self, model: PlainModel, dialect: Dialect) -> None:
         self._model, self._sql = model, dialect
+        self._layers = [self._layers_of(k, term) for k, term in enumerate(model.terms)]
 
     def text(self, table: str) -> str:
         sql, model = self._sql, self._model
@@ -89,8 +90,8 @@ class _Query:
         score, notes = (sql.name(free_name(name, model.names)) for name in (first, "notes"))
         made = {score: self._score(), notes: self._notes()}
         layers = [
-            {f"{sign}{k}": code for k, term in enumerate(model.terms) if (code := of(k, term))}
-            for sign, of in (("x", self._text), ("n", self._number), ("c", self._place))
+            {name: code for each in self._layers for name, code in each[position].items()}
+            for position in (_TEXT, _NUMBER, _PLACE)
         ]
         sources = f"{sql.name(table)} AS t CROSS JOIN (SELECT {sql.blanks()} AS blanks) AS b"
         # The sum before the table's columns: of two of one name databases take the first, or none.
@@ -129,13 +130,18 @@ class _Query:
         )
 
     def _score(self) -> str:
-        parts = [self._value(k, term) for k, term in enumerate(self._model.terms)]
+        literal = self._sql.number
+        parts = [self._at(k, term, literal) for k, term in enumerate(self._model.terms)]
         parts += map(self._pair, self._model.pairs)
         return _balanced([self._sql.number(self._model.intercept), *parts], "+")
 
     def _notes(self) -> str:
         noted = [self._note(k, term) for k, term in enumerate(self._model.terms)]
         return f"SUBSTR({_balanced(noted, '||')}, 3)" if noted else self._sql.text("")
+
+    def _layers_of(self, k: int, term: NumericTerm | CategoricalTerm) -> list[dict[str, str]]:
+        parts = (("x", self._text), ("n", self._number), ("c", self._place))
+        return [{f"{sign}{k}": code} if (code := of(k, term)) else {} for sign, of in parts]
 
     def _text(self, k: int, term: NumericTerm | CategoricalTerm) -> str:
         text = self._sql.as_text(self._column(term))
@@ -229,9 +235,6 @@ class _Query:
         listed = ", ".join(map(self._sql.text, kinds))
         return f"WHEN {kind} IN ({listed}) THEN {_code(what)}" if kinds else ""
 
-    def _value(self, k: int, term: NumericTerm | CategoricalTerm) -> str:
-        return self._at(k, term, self._sql.number)
-
     def _at(
         self, k: int, term: NumericTerm | CategoricalTerm, literal: Callable[[float], str]
     ) -> str:
@@ -242,18 +245,17 @@ class _Query:
             cases = [f"WHEN {k} THEN {literal(value)}" for k, value in enumerate(term.values)]
             cases.append(f"WHEN {_code('missing')} THEN {literal(term.missing)}")
             cases.append(f"WHEN {_code('unknown category')} THEN {literal(term.other)}")
-            return _case(cases, of=place)
+            return sql.bound(_case(cases, of=place), self._layers[k])
         number = sql.refer(f"n{k}", _NUMBER, _PLACE + 1)
         # Cuts that change nothing are left out.
         kept = [j for j in range(len(term.cuts)) if term.values[j] != term.values[j + 1]]
         values = [literal(term.values[j]) for j in (0, *(j + 1 for j in kept))]
         tree = self._tree(number, [term.cuts[j] for j in kept], values)
-        return _case(
-            [
-                f"WHEN {place} = {_code('missing')} THEN {literal(term.missing)}",
-                f"WHEN {place} > {-FIRST_REFUSED} THEN {tree}",
-            ]
-        )
+        cases = [
+            f"WHEN {place} = {_code('missing')} THEN {literal(term.missing)}",
+            f"WHEN {place} > {-FIRST_REFUSED} THEN {tree}",
+        ]
+        return sql.bound(_case(cases), self._layers[k])
 
     def _tree(self, number: str, cuts: Sequence[float], values: Sequence[str]) -> str:
         if not cuts:
@@ -280,7 +282,7 @@ class _Query:
         cases = [
             f"WHEN {_code(what)} THEN {self._sql.text(f'; {term.name}: {what}')}" for what in words
         ]
-        return _case(cases, "''", place)
+        return self._sql.bound(_case(cases, "''", place), self._layers[k])
 
     def _column(self, term: NumericTerm | CategoricalTerm) -> str:
         # With the alias: SQLite treats a quoted name of no column as a text.

@@ -14,8 +14,9 @@ import pandas as pd
 
 from dprepro import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.additive.model import AdditiveModel
+from dprepro.data.card_parts import MISSING_TEXTS
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.release.predicting import Wanted, predict_table
+from dprepro.release.predicting import NewRows, Wanted, predict_table
 from dprepro.runtime.errors import DpreproError
 
 NUMBERS = [
@@ -123,6 +124,23 @@ def read(text: str) -> dict[str, list[str]]:
     names, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     columns = [*zip(*rows, strict=True)] or [()] * len(names)
     return {name: list(column) for name, column in zip(names, columns, strict=True)}
+
+
+def as_read(model: AdditiveModel, path: Path) -> pd.DataFrame:
+    """Return rows of a CSV as an ONNX graph takes them: numbers, and texts without blanks."""
+    ((X, _),) = NewRows(path, model).chunks()
+    columns = {}
+    texts = read(path.read_text(encoding="utf-8"))
+    for bins in model.bins_:
+        name = str(bins.feature.name)
+        columns[name] = X[name].to_numpy()
+        if isinstance(bins.feature, CategoricalFeature):
+            is_kept = any(each != each.strip() for each in bins.feature.categories)
+            columns[name] = [
+                text if is_kept and text.strip() not in MISSING_TEXTS else text.strip()
+                for text in texts[name]
+            ]
+    return pd.DataFrame(columns)
 
 
 def random_rows(seed: int, n: int = 300, quoted: str = QUOTED) -> dict[str, list[str]]:

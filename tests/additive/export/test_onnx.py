@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from dprepro.additive.export.onnx import free_prefix, save_onnx, to_onnx
+from dprepro.additive.export.plain import free_name
 from dprepro.additive.model import AdditiveModel
 from dprepro.data.card_parts import MISSING_TEXTS
 from dprepro.runtime.errors import DpreproError
 from tests.additive import small
+from tests.additive.export import odd
 
 
 def answers(
     model: AdditiveModel, X: pd.DataFrame, missing: Collection[str] = MISSING_TEXTS
 ) -> dict[str, np.ndarray]:
     pytest.importorskip("onnx")
+    return run_graph(to_onnx(model, missing).SerializeToString(), X)
+
+
+def run_graph(graph: bytes, X: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Return the outputs of a graph, (n,) each; notes are in the words of `dprepro predict`."""
     runtime = pytest.importorskip("onnxruntime")
-    session = runtime.InferenceSession(to_onnx(model, missing).SerializeToString())
+    session = runtime.InferenceSession(graph)
     inputs = {
         name: (
             X[[name]].fillna("").to_numpy(dtype=object)
@@ -32,9 +41,26 @@ def answers(
         for name in X
     }
     names = [output.name for output in session.get_outputs()]
-    found = session.run(names, inputs)
-    assert all(array.shape == (len(X), 1) for array in found)
-    return {name: array[:, 0] for name, array in zip(names, found, strict=True)}
+    found = dict(zip(names, session.run(names, inputs), strict=True))
+    codes = found.pop(free_name("notes", list(X)))
+    assert codes.shape == X.shape
+    assert {array.shape for array in found.values()} == {(len(X), 1)}
+    said = {name: array[:, 0] for name, array in found.items()}
+    return said | {"notes": written(session, codes)}
+
+
+def written(session: Any, codes: np.ndarray) -> np.ndarray:
+    """Return notes in the words of `dprepro predict`, as the metadata of a graph say."""
+    about = session.get_modelmeta().custom_metadata_map
+    words, features = json.loads(about["notes"]), json.loads(about["features"])
+    return np.array(
+        [
+            "; ".join(
+                f"{name}: {words[code]}" for name, code in zip(features, row, strict=True) if code
+            )
+            for row in codes
+        ]
+    )
 
 
 @pytest.mark.parametrize("more", [{}, small.PAIRS], ids=["features", "pairs"])
@@ -96,10 +122,31 @@ def test_an_infinite_number_gives_no_prediction(task: str, more: dict) -> None:
     said = answers(model, X)
     refused = [True, False, True, False]
     for name in said:
-        if name == "prediction" and task == "binary":
+        if name == "notes":
+            assert ["age: infinite" in note for note in said[name]] == refused
+        elif name == "prediction" and task == "binary":
             assert [text == "" for text in said[name]] == refused
         else:
             assert np.isnan(said[name]).tolist() == refused
+
+
+@pytest.mark.parametrize("task", ["binary", "regression"])
+def test_odd_rows_are_predicted_and_noted_as_predict_does(task: str, tmp_path: Path) -> None:
+    """Numbers are numbers here, and texts have no blanks but those of categories."""
+    model, rows = odd.fitted(task), odd.random_rows(5)
+    said = odd.predicted(model, rows, tmp_path)
+    assert said is not None
+    found = answers(model, odd.as_read(model, tmp_path / "rows.csv"))
+    for name in {"log_odds", "probability"} & {*said.columns}:
+        atol = 1e-12 if name == "log_odds" else 1e-6
+        np.testing.assert_allclose(found[name], said.numbers(name), rtol=0, atol=atol)
+    if task == "binary":
+        assert found["prediction"].tolist() == said.columns["prediction"]
+    else:
+        wanted = said.numbers("prediction")
+        np.testing.assert_allclose(found["prediction"], wanted, rtol=0, atol=1e-12)
+    assert found["notes"].tolist() == said.columns["notes"]
+    assert odd.counted(found["notes"]) == said.counts
 
 
 def test_a_number_can_stand_for_a_missing_value() -> None:

@@ -42,10 +42,14 @@ def translated(query: str, dialect: str) -> str:
     return sqlglot.transpile(query, read=dialect, write="duckdb")[0]
 
 
+def in_duckdb(dialect: str) -> Duckdb:
+    return Duckdb([IN_DUCKDB[dialect]])
+
+
 def answer(query: str, dialect: str, rows: dict[str, list[str]]) -> Said:
     values = list(zip(*rows.values(), strict=True))
     types = dict.fromkeys(rows, "VARCHAR")
-    return Duckdb([IN_DUCKDB[dialect]]).answer(translated(query, dialect), "rows", types, values)
+    return in_duckdb(dialect).answer(translated(query, dialect), "rows", types, values)
 
 
 @DIALECTS
