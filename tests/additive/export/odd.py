@@ -64,7 +64,7 @@ def _domain(task: str, quoted: str) -> Domain:
 
 def fitted(task: str, quoted: str = QUOTED, pairs: int = 3) -> AdditiveModel:
     """Return a model of DP-EBM+ of random rows, with functions of pairs."""
-    domain, rng, n = _domain(task, quoted), np.random.default_rng(0), 400
+    domain, rng, n = _domain(task, quoted), np.random.default_rng(0), 2_000
     age, step = rng.uniform(18, 90, n), rng.uniform(-5, 5, n)
     town, letter = rng.integers(0, len(TOWNS), n), rng.integers(0, 3, n)
     columns = {
@@ -74,7 +74,7 @@ def fitted(task: str, quoted: str = QUOTED, pairs: int = 3) -> AdditiveModel:
         quoted: np.array(("a", "b", " c"), dtype=object)[letter],
     }
     X = pd.DataFrame(columns)
-    score = age / 20 + step * (letter - 1) + town / 3
+    score = age / 20 + step * (letter - 1) + (town - 5) * (age - 50) / 40
     settings = {"epsilon": 8.0, "delta": 1e-6, "domain": domain, "random_state": 0}
     settings["pairs"] = pairs
     if task == "regression":

@@ -54,6 +54,7 @@ def category() -> AdditiveModel:
 def test_odd_rows_are_odd(tmp_path: Path) -> None:
     """They hold all that `predict` counts, and both tables of texts are what they say."""
     for task in ("binary", "regression"):
+        assert len(model(task).pairs_) > 1
         said = odd.predicted(model(task), odd.random_rows(0), tmp_path)
         assert said is not None
         assert {key.split(": ")[1] for key in said.counts} == {
