@@ -85,6 +85,15 @@ def release(
             "your own that one of them refutes is not released."
         ),
     ] = Path("results"),
+    measure: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Spend this share of epsilon, such as 0.3, on how well the model predicts: on a "
+            "fifth of the rows, which do not train it; also for the `subgroups` of the card.",
+            show_default="nothing is measured",
+        ),
+    ] = None,
     jobs: Annotated[
         int | None,
         # "<int range>" would leave too little room for the names at 80 columns.
@@ -110,7 +119,7 @@ def release(
 
     asked = Request(
         card, epsilon, delta, method, config, output, clip, allow_floating_point, allow_no_export,
-        allow_large_delta, other_people, audits, data_dir, registry,
+        allow_large_delta, other_people, audits, data_dir, registry, measure,
     )  # fmt: skip
     plan = plan_release(asked, WordsOf(audits).of)
     for name, text in plan.lines().items():

@@ -26,6 +26,7 @@ from dprepro.data.card_parts import (
     Strict,
     TestSet,
     check_stand_in,
+    check_subgroups,
     check_test,
     check_unit,
     expand_names,
@@ -69,6 +70,10 @@ class Card(Strict):
 
     ``budget_limit`` limits what `dprepro release` may release of the dataset in all.
 
+    ``subgroups`` lists features by whose values `--measure` of `dprepro release` looks for groups
+    that the model serves worse. Of a numeric one it may give cuts, ``{age: [30, 60], sex: }``; else
+    it has four intervals of equal width.
+
     ``deployment`` says who releases models of the data, for what and where: statements have it,
     and `dprepro release` writes a record for the registry of deployments from it.
 
@@ -106,6 +111,7 @@ class Card(Strict):
     test: TestSet | None = None
     features: dict[str, FeatureDomain] | None = None
     budget_limit: BudgetLimit | None = None
+    subgroups: dict[str, list[Number] | None] = Field(default_factory=dict)
     deployment: Deployment | None = None
     unit: str | None = None
     rows_per_unit: RowsPerUnit | None = None
@@ -127,6 +133,10 @@ class Card(Strict):
             fields = {k: _in_one_line(v) if k in _NAMED else v for k, v in fields.items()}
         if isinstance(fields, dict) and fields.get("file") and not fields.get("sources"):
             fields = {**fields, "sources": [{"file": fields["file"]}]}
+        if isinstance(fields, dict) and isinstance(named := fields.get("subgroups"), list):
+            fields = {**fields, "subgroups": {str(name): None for name in named}}
+        elif isinstance(fields, dict) and isinstance(named, dict):
+            fields = {**fields, "subgroups": {name: cuts or None for name, cuts in named.items()}}
         if isinstance(fields, dict) and fields.get("features"):
             features = with_lists(fields["features"], fields.get("category_lists"))
             fields = {**fields, "features": expand_names(features)}
@@ -142,6 +152,7 @@ class Card(Strict):
         self._check_target()
         self._check_columns()
         self._check_unit()
+        check_subgroups(self.subgroups, self.features or {})
         if self.distinct is not None and not self.is_public:
             raise ValueError(
                 "`distinct` is for public rows: of private ones, one row would decide whether "

@@ -7,6 +7,7 @@ import encodings.aliases
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlparse
@@ -303,6 +304,43 @@ def check_unit(
             )
     if any(source.kind in ("sklearn", "synthetic") for source in sources):
         raise ValueError("`unit` is for files: the rows of these sources have no owners")
+
+
+MOST_SUBGROUPS = 100
+"""Of one feature: noise hides more."""
+
+
+def check_subgroups(
+    subgroups: Mapping[str, Sequence[float] | None], features: Mapping[str, FeatureDomain]
+) -> None:
+    """Refuse subgroups of what is no feature, or between cuts that its domain does not have.
+
+    Raises ValueError as said, with what to do.
+    """
+    for name, cuts in subgroups.items():
+        if name not in features:
+            raise ValueError(
+                f"`subgroups` names {name!r}, which is not under `features`: groups follow from "
+                f"public values of features{nearest(name, list(features))}"
+            )
+        bounds, categories = features[name].numeric, features[name].categories or []
+        if cuts is not None and bounds is None:
+            raise ValueError(
+                f"`subgroups` has cuts for {name!r}, whose groups are its categories: leave them "
+                f"out, `{name}:`"
+            )
+        if len(categories) > MOST_SUBGROUPS or len(cuts or ()) >= MOST_SUBGROUPS:
+            raise ValueError(
+                f"`subgroups`: {name!r} has more than {MOST_SUBGROUPS} groups, which noise hides: "
+                "name a feature with fewer"
+            )
+        if cuts is not None and bounds is not None:
+            ends = [bounds[0], *cuts, bounds[1]]
+            if not cuts or any(not a < b for a, b in pairwise(ends)):
+                raise ValueError(
+                    f"`subgroups`: the cuts of {name!r} must ascend between its bounds, "
+                    f"{bounds[0]:g} and {bounds[1]:g}, given {list(cuts)}"
+                )
 
 
 MISSING_TEXTS = ("", "?", "NA", "NaN", "nan", "null")

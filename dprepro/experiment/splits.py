@@ -5,7 +5,9 @@ All rows of a unit are on one side of a split or fold.
 
 from __future__ import annotations
 
+import hmac
 import math
+import secrets
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -136,6 +138,23 @@ class Units(NamedTuple):
         is_chosen = np.zeros(self.number, dtype=bool)
         is_chosen[chosen] = True
         return np.flatnonzero(is_chosen[self.of_rows])
+
+
+def held_out_rows(units: np.ndarray | None, rows: int, share: float) -> np.ndarray:
+    """Return which rows are held out, bool (rows,): each unit with the probability `share`.
+
+    A unit is held out by an HMAC-SHA256 of its name, under a key of the operating system that is
+    not kept; without `units`, object (rows,), each row is by random bits of its own. So which side
+    a unit is on follows from chance and this unit, whatever other units there are.
+    """
+    if units is None:
+        drawn = np.frombuffer(secrets.token_bytes(8 * rows), dtype="<u8")
+    else:
+        key = bounding_key()
+        names, of_rows = np.unique(units.astype(str), return_inverse=True)
+        digests = [hmac.digest(key, name.encode(), "sha256")[:8] for name in names]
+        drawn = np.array([int.from_bytes(each, "big") for each in digests], np.uint64)[of_rows]
+    return np.asarray(drawn < np.uint64(share * 2.0**64))
 
 
 @dataclass(frozen=True)

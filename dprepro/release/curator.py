@@ -52,6 +52,9 @@ _HALF, _ROW = 2 ** (-POWER - 1), 2**-POWER
 _FINE, _FURTHEST = 2**8, 16
 """Predicted probabilities are those of log odds in steps of 1/256, from -16 to 16."""
 
+_LACKING = "(missing)"
+"""The group of rows that lack the value."""
+
 
 @dataclass(frozen=True)
 class Grouping:
@@ -78,7 +81,7 @@ class Grouping:
         Without cuts a numeric feature has four intervals of equal width between its bounds. Rows
         that lack a value are a group, where the card allows that.
         """
-        lacks = ("missing",) if feature.missing else ()
+        lacks = (_LACKING,) if feature.missing else ()
         if isinstance(feature, CategoricalFeature):
             return cls(feature.name, (*feature.categories, *lacks))
         step = (feature.upper - feature.lower) / 4
@@ -92,7 +95,7 @@ class Grouping:
         if self.feature is None:
             return np.zeros(len(frame), dtype=np.int64)
         column = frame[self.feature]
-        lacking = self.names.index("missing") if self.names[-1] == "missing" else -1
+        lacking = len(self.names) - 1 if self.names[-1] == _LACKING else -1
         if self.cuts:
             values = column.to_numpy(dtype=float)
             found: np.ndarray = np.searchsorted(np.array(self.cuts), values, side="right")

@@ -21,6 +21,7 @@ from dprepro.experiment.config import ExperimentConfig, load_config
 from dprepro.experiment.environment import git_state
 from dprepro.experiment.record import Task
 from dprepro.methods.entry import Method
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.guarantee_status import AuthorsWord
 from dprepro.privacy.ledger import Ledger, slack, tracking_noise
 from dprepro.release import planning
@@ -50,6 +51,7 @@ from dprepro.release.guarantee_words import (
     unit_in_words,
 )
 from dprepro.release.joint_budget import PARALLEL
+from dprepro.release.measuring import Measuring, divided, none_of
 from dprepro.release.population_overlap import Rows
 from dprepro.release.progress import shown_progress
 from dprepro.release.provenance import save_fitted, take_card
@@ -102,6 +104,9 @@ class Request:
         The folder of results of audits.
     needs_registry
         Whether a card that does not say who releases the model, and what for, is refused.
+    measure
+        The share of epsilon that is spent on how well the model predicts held-out rows; None:
+        nothing is measured.
     """
 
     card: str
@@ -118,6 +123,7 @@ class Request:
     audits: Path = Path("results")
     data_dir: Path | None = None
     needs_registry: bool = False
+    measure: float | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,6 +142,8 @@ class Plan:
         What to say of a delta that is larger than is usual; empty if it is not.
     word
         What is known of the ledger of a method of the publisher's own; None of other methods.
+    measuring
+        How it is measured; None if it is not.
     """
 
     asked: Request
@@ -152,6 +160,7 @@ class Plan:
     ahead: Ahead
     beware: str
     word: AuthorsWord | None
+    measuring: Measuring | None
 
     def lines(self) -> dict[str, str]:
         """Return what is going to be spent, on whom, and what is then spent in all, by headings."""
@@ -168,6 +177,7 @@ class Plan:
             "Release": f"all rows of {card.title or card.name}, to {self.place}",
             "Method": f"{self.method.name}, {noise} noise, no seed",
             "Spends": f"epsilon {ledger.spent_epsilon():.4g} of the stated {ledger.epsilon:g}",
+            "Measures": "" if self.measuring is None else self.measuring.in_words(),
             "Delta": f"{ledger.delta:g}{rule}",
             "Protects": unit_in_words(ledger.unit, ledger.rows_per_unit, title),
             "Compares": f"two tables, {neighbours_in_words(ledger.adjacency, ledger.unit, title)}",
@@ -219,11 +229,15 @@ def plan_release(asked: Request, word_of: Callable[[str, str | None], AuthorsWor
     else:
         beware = planning.check_delta(card, delta, asked.allows_large_delta)
     given = None if asked.config is None else load_config(asked.config)
-    experiment = planning.release_config(
-        card, asked.card, asked.method, asked.epsilon, delta, given
-    )
+    follow = partial(planning.release_config, card, asked.card, asked.method, given=given)
+    experiment = follow(asked.epsilon, delta)
     floats = asked.allows_floating_point
     method = planning.check_method(card, experiment.methods[0].method, floats)
+    measuring = None
+    if asked.measure is not None:
+        of_all = PrivacyBudget(asked.epsilon, delta)
+        measuring = Measuring.of(card, method, of_all, asked.measure)
+        experiment = follow(*measuring.of_fit)
     largest: list[AdditiveModel] = []
     with rehearsing(largest.append):
         (planned,) = planning.planned_ledgers(experiment, data_dir=asked.data_dir, all_rows=True)
@@ -240,9 +254,12 @@ def plan_release(asked: Request, word_of: Callable[[str, str | None], AuthorsWor
     rows = Rows(dataset, asked.other_people)
     model = with_ledger(largest[0] if largest else planned.model, ledger)
     take_card(model, card)
+    if measuring is not None:
+        measuring.complete(model, none_of(dataset))
+        ledger = planning.require_sound(ledger_of(model), "", floats)
     return Plan(
         asked, card, place, experiment, planned.task, method, ledger, model, dataset, rows, entry,
-        look_ahead(entry, ledger, rows), beware, word,
+        look_ahead(entry, ledger, rows), beware, word, measuring,
     )  # fmt: skip
 
 
@@ -291,9 +308,13 @@ def publish(plan: Plan, audits: list[AuditRecord], page: Page, jobs: int = 1) ->
         folder.is_kept = True
 
     def fit() -> AdditiveModel:
-        return fit_model(
-            plan.experiment, plan.task, asked.data_dir, all_rows=True, dataset=plan.dataset
-        )
+        fitted = partial(fit_model, plan.experiment, plan.task, asked.data_dir, all_rows=True)
+        if plan.measuring is None:
+            return fitted(dataset=plan.dataset)
+        training, held_out = divided(plan.dataset, plan.task.unit, plan.task.rows_per_unit)
+        model = fitted(dataset=training)
+        plan.measuring.complete(model, held_out)
+        return model
 
     try:
         with folder:

@@ -13,6 +13,7 @@ import yaml
 
 from dprepro.privacy.sensitivity import Adjacency
 from dprepro.release.guarantee_words import odds_in_words, unit_in_words
+from dprepro.release.measured import in_short
 from dprepro.release.statement import Statement
 from dprepro.release.statement_pages import environment
 
@@ -132,6 +133,7 @@ def _model_card(statement: Statement) -> str:
         odds=odds_in_words(
             privacy.epsilon, privacy.delta, Adjacency(privacy.relation), privacy.unit, title
         )[0],
+        accuracy=in_short(statement.measured),
     )
 
 

@@ -29,6 +29,7 @@ from dprepro.release.guarantee_words import (
     releases_in_words,
     unit_in_words,
 )
+from dprepro.release.measured import Measured, measured_of
 from dprepro.runtime.errors import DpreproError
 
 Relation = Literal["zero-out", "add/remove-one", "replace-one"]
@@ -296,8 +297,10 @@ class Statement(_Part):
     """The whole statement.
 
     `bands` says what the noise bands of functions are and are not, and, where that was released,
-    how near targets are to predictions.
+    how near targets are to predictions. `measured` is not in the file where nothing was.
     """
+
+    model_config = ConfigDict(json_schema_extra=lambda s: _may_lack(s, ("measured",)))
 
     format: Literal["dprepro statement"] = "dprepro statement"
     version: Literal[1] = 1
@@ -311,6 +314,7 @@ class Statement(_Part):
     post_processing: list[str]
     bands: list[str]
     registry: Registry
+    measured: Measured | None = None
 
 
 def state(model: Loaded, content: bytes, publisher: Publisher) -> Statement:
@@ -353,6 +357,7 @@ def state(model: Loaded, content: bytes, publisher: Publisher) -> Statement:
         post_processing=list(ledger.post_processing),
         bands=[*bands_in_words(model), *intervals_in_words(model)],
         registry=_registry(ledger, data, publisher),
+        measured=measured_of(model),
     )
 
 
@@ -479,6 +484,8 @@ def as_json(statement: Statement) -> str:
     values = statement.model_dump(mode="json")
     if not statement.privacy.is_authors_word:
         del values["privacy"]["is_authors_word"]
+    if statement.measured is None:
+        del values["measured"]
     for key in _LATER_OF_PUBLISHER:
         if not values["publisher"][key]:
             del values["publisher"][key]

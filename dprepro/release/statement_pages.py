@@ -23,6 +23,7 @@ from dprepro.release.guarantee_words import (
     releases_in_words,
     unit_in_words,
 )
+from dprepro.release.measured import heads, in_short, in_words, table
 from dprepro.release.statement import ACCOUNTANT, PublicFeature, Statement
 from dprepro.runtime.text import markdown
 
@@ -82,6 +83,7 @@ def sections(statement: Statement) -> list[Section]:
         _all_releases(statement),
         _readings(statement),
         _mechanisms(statement),
+        _measured(statement),
         _functions(statement),
         _public(statement),
         _not_covered(statement),
@@ -133,6 +135,8 @@ def _first_page(statement: Statement) -> Section:
     if privacy.unit != ROW:
         most = privacy.rows_per_unit
         used = f"at most {most} row{'s' if most > 1 else ''} of each {whose}"
+    if statement.measured is not None:
+        used += f", but for those of about {statement.measured.held_out:.0%}, chosen by chance,"
     blocks: list[Text | Items | Table] = [
         Text(
             f"The file {statement.model.file}, a model that predicts "
@@ -226,13 +230,8 @@ def _responsible(statement: Statement) -> list[tuple[str, str]]:
         ("Where", said.get("region") or _UNSAID),
         ("Since when", statement.publisher.date),
         ("Until when", said.get("until") or f"{_UNSAID}; the guarantee itself does not end"),
-        ("How well it predicts", _accuracy()),
+        ("How well it predicts", in_short(statement.measured)),
     ]
-
-
-def _accuracy() -> str:
-    """Return what is known of how well the model predicts."""
-    return "nothing was measured: that would have spent privacy"
 
 
 def _all_releases(statement: Statement) -> Section:
@@ -376,6 +375,16 @@ def _mechanisms(statement: Statement) -> Section:
     return Section("What is released, mechanism by mechanism", tuple(blocks))
 
 
+def _measured(statement: Statement) -> Section:
+    found = statement.measured
+    blocks: tuple[Text | Items | Table, ...] = ()
+    if found is not None:
+        columns = heads(found)
+        groups = Table("Groups", tuple(table(found)), columns, frozenset(columns[1:]))
+        blocks = (_list(in_words(found)), groups)
+    return Section("How well it predicts, and for whom", blocks)
+
+
 def _functions(statement: Statement) -> Section:
     blocks = (_list(statement.bands),) if statement.bands else ()
     return Section("How to read the functions of the model", blocks)
@@ -466,7 +475,7 @@ def _points(statement: Statement) -> Section:
         ),
         (
             "Accuracy",
-            f"{_sentence(_accuracy())}.",
+            f"{_sentence(in_short(statement.measured))}.",
         ),
         (
             "Bias",

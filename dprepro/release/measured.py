@@ -1,0 +1,232 @@
+"""How well a released model predicts, by its noisy counts: figures of a statement, and their words.
+
+All of it follows from the model file; see `dprepro.additive.measurement`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from pydantic import BaseModel, ConfigDict
+
+from dprepro.additive.file import LoadedClassifier, LoadedRegressor
+from dprepro.additive.measurement import (
+    Estimate,
+    GroupSums,
+    Measurement,
+    Sums,
+    area_under_curve,
+    calibration,
+    sums_of,
+)
+
+_WIDE = 0.5
+"""An interval of the area under the ROC curve that is as wide says nothing."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        json_schema_serialization_defaults_required=True,
+    )
+
+
+class Figure(_Part):
+    """A value with its interval of 95%, for noise and sampling. None: the noise hides it."""
+
+    value: float | None
+    lower: float
+    upper: float
+
+    @classmethod
+    def of(cls, found: Estimate, scale: float = 1.0) -> Figure:
+        """Return an estimate in another unit, with four decimals of it."""
+        value, lower, upper = (None if x is None else round(x, 4) * scale for x in found)
+        return cls(value=value, lower=lower or 0.0, upper=upper or 0.0)
+
+
+class BinOfProbabilities(_Part):
+    """Rows with a predicted probability from `lower` to `upper`; the share of the second class."""
+
+    lower: float
+    upper: float
+    observed: Figure
+
+
+class GroupMeasured(_Part):
+    """A group of held-out rows.
+
+    Attributes
+    ----------
+    feature, group
+        Which rows: those of a feature's group, or all rows, without a feature.
+    rows
+        Their noisy number.
+    error
+        Two classes: the share that was predicted wrongly. Regression: the root mean squared error.
+    difference
+        Two classes: the share of the second class less the mean predicted probability.
+        Regression: the mean of target minus prediction.
+    """
+
+    feature: str | None
+    group: str
+    rows: int
+    error: Figure
+    difference: Figure
+
+
+class Measured(_Part):
+    """How well the model predicts rows that did not train it.
+
+    Attributes
+    ----------
+    held_out
+        The share of rows or units that was held out.
+    area
+        Under the ROC curve, for two classes.
+    bins
+        Calibration, for two classes.
+    bound
+        Regression: at what residuals were clipped.
+    groups
+        All rows first.
+    smallest
+        In a group of fewer held-out rows the noise hides all.
+    """
+
+    held_out: float
+    area: Figure | None
+    bins: list[BinOfProbabilities]
+    bound: float | None
+    groups: list[GroupMeasured]
+    smallest: int
+
+
+def measured_of(model: LoadedClassifier | LoadedRegressor) -> Measured | None:
+    """Return what the noisy counts in a model file say; None if it has none."""
+    found = model.measurement_
+    if found is None:
+        return None
+    area, bins = None, []
+    if found.scores is not None:
+        area = Figure.of(area_under_curve(found.scores))
+        bins = [
+            BinOfProbabilities(
+                lower=round(each.lower, 4), upper=round(each.upper, 4),
+                observed=Figure.of(each.observed),
+            )
+            for each in calibration(found.scores)
+        ]  # fmt: skip
+    groups = [each for sums in found.sums for each in _groups(found, sums)]
+    smallest = max(sums_of(found, sums)[0].smallest for sums in found.sums)
+    return Measured(
+        held_out=found.held_out, area=area, bins=bins, bound=found.bound, groups=groups,
+        smallest=math.ceil(smallest),
+    )  # fmt: skip
+
+
+def _groups(found: Measurement, sums: GroupSums) -> list[GroupMeasured]:
+    error: Callable[[Sums], Estimate] = lambda s: s.share(2)  # noqa: E731
+    difference: Callable[[Sums], Estimate] = Sums.difference
+    if found.bound is not None:
+        error, difference = Sums.root_mean_square, Sums.mean_residual
+    scale = found.bound or 1.0
+    return [
+        GroupMeasured(
+            feature=sums.feature, group=name, rows=max(0, round(of_group.rows)),
+            error=Figure.of(error(of_group), scale),
+            difference=Figure.of(difference(of_group), scale),
+        )
+        for name, of_group in zip(sums.groups, sums_of(found, sums), strict=True)
+    ]  # fmt: skip
+
+
+def in_short(measured: Measured | None) -> str:
+    """Return in a line how well the model predicts."""
+    if measured is None:
+        return "nothing was measured: that would have spent privacy"
+    (whole,) = (group for group in measured.groups if group.feature is None)
+    area = measured.area
+    if area is not None and area.value is not None and area.upper - area.lower < _WIDE:
+        return f"area under the ROC curve {with_interval(area)}, on rows that did not train it"
+    if whole.error.value is None or area is not None:
+        return "it was measured, and the noise hides it"
+    return f"root mean squared error {with_interval(whole.error)}, on rows that did not train it"
+
+
+def in_words(measured: Measured) -> list[str]:
+    """Return how the figures came about, and what they do not say."""
+    share, groups = measured.held_out, [g for g in measured.groups if g.feature is not None]
+    said = [
+        f"About {share:.0%} of the rows were held out by chance, all rows of one owner together, "
+        "and did not train the model. They were counted with noise, which spends a part of the "
+        "epsilon above. An interval, in brackets, has 95% for noise and sampling together."
+    ]
+    if measured.area is not None:
+        said.append(
+            f"Area under the ROC curve: {with_interval(measured.area)}. Of two rows with nearly "
+            "the same score it counts half, and so is a little too small."
+        )
+        said.append(_calibration_in_words(measured.bins))
+    else:
+        said.append(
+            f"A residual beyond {measured.bound:.4g} counts as {measured.bound:.4g}: if many are, "
+            "the error is larger than this."
+        )
+    if groups:
+        said.append(
+            "Noise hides small groups. Nothing can be said of a group of fewer than "
+            f"{measured.smallest:,} held-out rows, about {measured.smallest / share:,.0f} in the "
+            "table, however badly the model serves it."
+        )
+    else:
+        said.append("Whom the model serves worse was not measured: the card names no `subgroups`.")
+    return said
+
+
+def _calibration_in_words(bins: list[BinOfProbabilities]) -> str:
+    known = [b for b in bins if b.observed.value is not None]
+    off = [b for b in known if b.observed.lower > b.upper or b.observed.upper < b.lower]
+    said = (
+        f"Of {len(bins)} bins of predicted probabilities {len(known)} have enough rows to compare "
+        "with what happened"
+    )
+    if not known:
+        return f"{said}."
+    if not off:
+        return f"{said}: the interval of the observed share meets the prediction in all of them."
+    return (
+        f"{said}: the interval of the observed share misses the prediction in {len(off)} of them; "
+        "by chance one in twenty does."
+    )
+
+
+def heads(measured: Measured) -> tuple[str, ...]:
+    """Return the heads of the table of groups."""
+    if measured.area is None:
+        return ("Rows", "How many", "Root mean squared error", "Mean of target minus prediction")
+    return ("Rows", "How many", "Predicted wrongly", "Observed less predicted share")
+
+
+def table(measured: Measured) -> list[tuple[str, ...]]:
+    """Return the rows of that table."""
+    return [
+        (
+            group.group if group.feature is None else f"{group.feature}: {group.group}",
+            f"about {group.rows:,}",
+            with_interval(group.error),
+            with_interval(group.difference),
+        )
+        for group in measured.groups
+    ]
+
+
+def with_interval(figure: Figure) -> str:
+    """Return a value with its interval, to three digits."""
+    if figure.value is None:
+        return "hidden by noise"
+    return f"{figure.value:.3g} ({figure.lower:.3g} to {figure.upper:.3g})"
