@@ -67,7 +67,9 @@ def rounds() -> Iterator[list[tuple[str, float]]]:
 
 def loopback_bytes() -> int:
     line = next(
-        text for text in Path("/proc/net/dev").read_text().splitlines() if text.strip()[:3] == "lo:"
+        text
+        for text in Path("/proc/net/dev").read_text(encoding="utf-8").splitlines()
+        if text.strip()[:3] == "lo:"
     )
     return int(line.split(":")[1].split()[0])
 

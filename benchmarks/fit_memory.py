@@ -38,7 +38,7 @@ def main() -> None:
 def _start_peak() -> int:
     """Begin a new high-water mark where the system allows it; return the bytes in use."""
     try:
-        Path("/proc/self/clear_refs").write_text("5")
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
     except OSError:  # not Linux: the mark of the imports stands, and small fits hide below it
         return _peak()
     return _status("VmRSS")
@@ -52,7 +52,7 @@ def _peak() -> int:
 
 
 def _status(name: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
 
 

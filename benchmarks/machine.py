@@ -36,7 +36,7 @@ def describe() -> dict[str, Any]:
 
 def _cpu_field(name: str) -> str:
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:  # not Linux
         return ""
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "")

@@ -71,7 +71,7 @@ def by_arrow(path: Path) -> None:
 
 def by_csv(path: Path) -> None:
     """Fields alone, by Python's csv."""
-    with path.open(newline="") as file:
+    with path.open(encoding="utf-8", newline="") as file:
         sum(1 for _ in csv.reader(file))
 
 

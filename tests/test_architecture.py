@@ -8,10 +8,11 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 import click
 import pytest
@@ -167,6 +168,44 @@ def test_mocks_are_for_tests(folder: str) -> None:
         if "mock" in path.read_text(encoding="utf-8")
     ]
     assert not users
+
+
+WRITES = re.compile("[wax]t?[+]?")
+NEEDED = {"read_text": {"encoding"}, "write_text": {"encoding", "newline"}}
+
+
+def test_texts_are_read_and_written_alike_on_every_system() -> None:
+    """Windows has another encoding and other ends of lines, and so other checksums."""
+    seen, wrong = Counter(), []
+    for path in (ROOT / "dprepro").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            name = getattr(node.func, "attr", "")
+            modes = [given.value for given in node.args if isinstance(given, ast.Constant)]
+            is_opened = name == "open" and any(WRITES.fullmatch(str(mode)) for mode in modes)
+            if is_opened or name in NEEDED:
+                given = {keyword.arg for keyword in node.keywords}
+                given |= {"encoding"} if name == "read_text" and node.args else set()
+                seen[name] += 1
+                if not NEEDED.get(name, NEEDED["write_text"]) <= given:
+                    wrong.append(f"{path.relative_to(ROOT)}:{node.lineno}: {name}")
+    assert not wrong
+    assert set(seen) == {*NEEDED, "open"}
+
+
+def test_every_file_can_be_checked_out_on_windows_and_macos() -> None:
+    """No name that Windows refuses, none that differs from another in capitals alone."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True
+    ).stdout.decode()
+    names = [name for name in listed.split("\0") if name]
+    assert len(names) > 1000
+    parts = {part for name in names for part in name.split("/")}
+    assert not [part for part in parts if set(part) & set('<>:"\\|?*') or part[-1] in ". "]
+    assert not [part for part in parts if PureWindowsPath(part).is_reserved()]
+    assert not [name for name in names if len(name) > 150]  # of 260, with the folder above
+    assert not [n for n, count in Counter(map(str.casefold, names)).items() if count > 1]
 
 
 def test_no_module_is_longer_than_a_reader_can_hold() -> None:

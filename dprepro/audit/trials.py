@@ -150,7 +150,7 @@ class Checkpoint:
         whole = path.read_bytes() if path.exists() else b""
         lines = whole[: whole.rfind(b"\n") + 1].splitlines()
         if not lines:
-            path.write_text(json.dumps(dict(facts)) + "\n")
+            path.write_text(json.dumps(dict(facts)) + "\n", encoding="utf-8", newline="\n")
             return
         if json.loads(lines[0]) != dict(facts):
             raise DpreproError(
@@ -175,7 +175,7 @@ class Checkpoint:
             "part": part, "batch": batch,
             "present": present.astype(int).tolist(), "outputs": outputs.tolist(),
         }  # fmt: skip
-        with self._path.open("a") as file:
+        with self._path.open("a", encoding="utf-8", newline="\n") as file:
             file.write(json.dumps(line) + "\n")
         self._done[part, batch] = outputs, present
 

@@ -146,7 +146,7 @@ def _record(output: Path, results: Sequence[AuditResult | OneRunResult]) -> None
     output.parent.mkdir(parents=True, exist_ok=True)
     # A kill leaves the old file or the new one.
     new = output.with_name(f"{output.name}.new")
-    new.write_text(json.dumps(records, indent=1) + "\n")
+    new.write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8", newline="\n")
     new.replace(output)
 
 
@@ -155,7 +155,7 @@ def _recorded(output: Path) -> list[dict[str, Any]]:
     if not output.exists():
         return []
     try:
-        records = json.loads(output.read_text())
+        records = json.loads(output.read_text(encoding="utf-8"))
         _ = [_key(record) for record in records]
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise DpreproError(

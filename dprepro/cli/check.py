@@ -303,7 +303,9 @@ def _record(found: Results, report: CheckReport, folder: Path) -> None:
     from dprepro.judge.snapshot import NAME, recorded_text
 
     with owner_only(found.is_private):
-        (folder / NAME).write_text(recorded_text(_rows(found, report)), encoding="utf-8")
+        (folder / NAME).write_text(
+            recorded_text(_rows(found, report)), encoding="utf-8", newline="\n"
+        )
     typer.echo(f"{folder / NAME}: written", err=True)
 
 

@@ -124,7 +124,7 @@ def export(
             owner_only("not_for_release" in loaded.origin_),
             appearing_complete(target) as unfinished,
         ):
-            unfinished.write_text(text, encoding="utf-8")
+            unfinished.write_text(text, encoding="utf-8", newline="\n")
     say(f"{output}: the model, as {_KINDS[to]}")
 
 
@@ -236,7 +236,7 @@ def _verdicts(folder: Path, found: Results, described: dict[str, str]) -> None:
         documents, found, explained.deviations, margins(None), claim_deviations=explained.claims
     )
     rows = recorded_rows(build_tables(found, documents, compare=True), report)
-    (folder / "verdicts.csv").write_text(recorded_text(rows), encoding="utf-8")
+    (folder / "verdicts.csv").write_text(recorded_text(rows), encoding="utf-8", newline="\n")
     described["verdicts.csv"] = "All cells: measured and printed values, and the verdict on each."
 
 
@@ -251,4 +251,6 @@ def _pictures(found: Results, folder: Path) -> list[Path]:
 
 
 def _json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n"
+    )

@@ -54,7 +54,7 @@ def schema(
         output.mkdir(parents=True, exist_ok=True)
         for each, text in texts.items():
             file = output / f"{each}.schema.json"
-            file.write_text(text + "\n", encoding="utf-8")
+            file.write_text(text + "\n", encoding="utf-8", newline="\n")
             typer.echo(file)
     except OSError as error:
         raise DpreproError(f"--output {output}: cannot be written: {error.strerror}") from error

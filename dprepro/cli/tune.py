@@ -73,5 +73,5 @@ def tune(
     terminal.print(table)
     dataset = load_card(experiment.card).name
     with owner_only(tried.is_private):
-        output.write_text(tuned_config(part, choices, dataset), encoding="utf-8")
+        output.write_text(tuned_config(part, choices, dataset), encoding="utf-8", newline="\n")
     say(f"{NOT_COVERED}\n{output}")

@@ -167,4 +167,4 @@ def _is_hex(text: object, length: int) -> bool:
 def write_own(path: Path, text: str) -> None:
     """Write a file, at once and as a whole, that only its owner can read. Raises OSError."""
     with replacing(path, 0o600) as unfinished:
-        unfinished.write_text(text, encoding="utf-8")
+        unfinished.write_text(text, encoding="utf-8", newline="\n")

@@ -29,7 +29,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from dprepro.papers.folders import find_paper, table_names
 from dprepro.runtime.errors import DpreproError, nearest, require_known
-from dprepro.runtime.files import builtin, is_file
+from dprepro.runtime.files import builtin, is_file, written_as_path
 from dprepro.runtime.text import shell
 from dprepro.runtime.yaml_files import YamlSource, explain_all, read_yaml, refuse_other_kind
 
@@ -451,8 +451,8 @@ class ExperimentConfig(FrozenModel):
     @property
     def card(self) -> str:
         """What to give to `dprepro.data.dataset.load`: a built-in name, or the path of a card."""
-        looks_like_path = "/" in self.dataset or self.dataset.endswith((".yaml", ".yml"))
-        return str(self._source.path.parent / self.dataset) if looks_like_path else self.dataset
+        is_path = written_as_path(self.dataset) or self.dataset.endswith((".yaml", ".yml"))
+        return str(self._source.path.parent / self.dataset) if is_path else self.dataset
 
     def where(self, *keys: str | int) -> str:
         """Return the place of a key in the file, for error messages."""

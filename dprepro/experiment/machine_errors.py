@@ -97,7 +97,7 @@ def was_fault(record: Record) -> bool:
 def is_stopped(process: int) -> bool:
     """Whether a process was stopped (SIGSTOP) and not continued, as far as /proc tells."""
     try:
-        text = Path(f"/proc/{process}/stat").read_text()
+        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
     except OSError:  # not Linux, or no such process
         return False
     return text.rpartition(")")[2].split()[0] in "Tt"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from pathlib import Path
 
 import dprepro
 from dprepro.runtime.errors import DpreproError, nearest
-from dprepro.runtime.files import is_file
+from dprepro.runtime.files import is_file, written_as_path
 from dprepro.runtime.yaml_files import read_yaml
 
 FOLDER = Path(dprepro.__file__).resolve().parent / "papers" / "library"
@@ -105,7 +104,7 @@ def own_folder(name: str) -> str | None:
 
 def is_folder(given: str, beside: Path = Path()) -> bool:
     """Whether a user means a folder: it is written as a path, or holds a paper."""
-    is_path = given.startswith((".", "~")) or any(mark in given for mark in {"/", os.sep})
+    is_path = given.startswith((".", "~")) or written_as_path(given)
     return is_path or (bool(given) and is_file(beside / Path(given).expanduser() / LAYOUT))
 
 

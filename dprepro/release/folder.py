@@ -29,7 +29,7 @@ from dprepro.release.statement import Publisher, Statement, as_json, state
 from dprepro.release.statement_pages import as_html, as_markdown
 from dprepro.runtime import files
 from dprepro.runtime.errors import DpreproError
-from dprepro.runtime.files import sync_folder
+from dprepro.runtime.files import sync_file, sync_folder
 
 MODEL, STATEMENT, PAGE = "model.json", "statement.json", "model.html"
 
@@ -89,7 +89,7 @@ class StagingFolder:
     def write(self, name: str, text: str) -> None:
         """Write a file of the release. Raises DpreproError."""
         with _said(self.place):
-            (self.folder / name).write_text(text, encoding="utf-8")
+            (self.folder / name).write_text(text, encoding="utf-8", newline="\n")
 
     def state(self, publisher: Publisher) -> Statement:
         """Write the statement of the model that lies here, and its page. Raises DpreproError."""
@@ -106,8 +106,7 @@ class StagingFolder:
         with _said(self.place):
             self.make_way()
             for path in self.folder.iterdir():
-                with path.open("rb") as file:
-                    os.fsync(file.fileno())
+                sync_file(path)
             sync_folder(self.folder)
             refuse_existing(self.place)
             self.folder.rename(self.place)

@@ -155,6 +155,6 @@ def write_new(files: Mapping[Path, str], force: bool) -> None:
     for path, text in files.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            path.write_text(text, encoding="utf-8", newline="\n")
         except OSError as error:
             raise DpreproError(f"cannot write {path}: {error.strerror or error}") from error

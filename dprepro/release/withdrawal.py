@@ -75,7 +75,7 @@ def withdraw_folder(folder: Path, reason: str) -> tuple[Entry, str]:
     mark = _Mark(model_sha256=sha256, withdrawal=why).model_dump(mode="json")
     try:
         with replacing(folder / FILE) as unfinished:
-            unfinished.write_text(json_text(mark) + "\n", encoding="utf-8")
+            unfinished.write_text(json_text(mark) + "\n", encoding="utf-8", newline="\n")
     except OSError as error:
         why_not = error.strerror or str(error)
         return entry, f"{folder / FILE} cannot be written ({why_not}), so the book alone says so"

@@ -299,7 +299,7 @@ def _check_of(values: np.ndarray) -> int:
 def _boot() -> str:
     """Return what changes with every start of the machine, or "" where that is not known."""
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     except OSError:
         return ""
 

@@ -33,6 +33,11 @@ class NoFileError(DpreproError):
     """There is no file at a path."""
 
 
+def written_as_path(name: str) -> bool:
+    """Whether a name says where a file is: it has a separator of folders, here or elsewhere."""
+    return "/" in name or os.sep in name
+
+
 def is_file(path: Path) -> bool:
     """Whether there is a regular file at a path; false where no file can have that path."""
     try:
@@ -165,8 +170,7 @@ def replacing(path: Path, mode: int | None = None) -> Iterator[Path]:
             with suppress(FileNotFoundError):
                 unfinished.chmod(stat.S_IMODE(path.stat().st_mode))
         yield unfinished
-        with unfinished.open("rb") as file:
-            os.fsync(file.fileno())
+        sync_file(unfinished)
         unfinished.replace(path)
         sync_folder(path.parent)
     except BaseException:
@@ -272,6 +276,18 @@ def make_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for place in missing:
         sync_folder(place.parent)
+
+
+def sync_file(path: Path) -> None:
+    """Let what a file holds outlive a crash of the machine. Raises OSError."""
+    try:
+        number = os.open(path, os.O_RDWR)  # Windows writes through no file that is open for reading
+    except PermissionError:
+        number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 def sync_folder(folder: Path) -> None:

@@ -271,7 +271,7 @@ def digest(package: Path = PACKAGE) -> str:
         sys.version,
         *(f"{name} {importlib.metadata.version(name)}" for name in ("numba", "llvmlite", "numpy")),
         *_processor(),
-        settings.read_text() if settings.is_file() else "",
+        settings.read_text(encoding="utf-8") if settings.is_file() else "",
         repr(sorted(i for i in os.environ.items() if _matters(i[0]))),
     ]
     own = {package / "runtime" / f"{name}.py" for name in ("kernels", "atomics")}

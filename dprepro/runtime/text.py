@@ -20,6 +20,8 @@ from typing import Any
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # File systems take 255 bytes; a prefix, a digest and an ending need some.
 _LONGEST_FILE_NAME = 100
+_DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³])(\..*)?", re.IGNORECASE)
+"""Windows takes these for devices, whatever ending they have."""
 
 # Controls, ends of lines other than \n, signs that turn the direction of what follows, halves of
 # characters, and what YAML does not take.
@@ -197,13 +199,15 @@ def file_names(texts: Iterable[str]) -> list[str]:
 
     A text that is such a name stays as it is. Of any other, what can stay is followed by a digest,
     so that it keeps its name whatever stands beside it. Capital letters tell no two names apart, as
-    they do not on every file system.
+    they do not on every file system. Names that Windows refuses are none.
     """
     names: list[str] = []
     taken: set[str] = set()
     for text in texts:
         name = "".join(c if c.isalnum() or c in "-_." else "_" for c in text).lstrip(".")
-        name = name.encode()[:_LONGEST_FILE_NAME].decode(errors="ignore")
+        name = name.encode()[:_LONGEST_FILE_NAME].decode(errors="ignore").rstrip(".")
+        if _DEVICE.fullmatch(name):
+            name = f"_{name}"
         if name != text or name.casefold() in taken:
             digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
             name = f"{name}-{digest[:8]}"

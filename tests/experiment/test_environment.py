@@ -68,9 +68,11 @@ def test_a_checkout_without_a_commit_has_no_state(checkout: Path) -> None:
 
 
 def test_the_processor_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Path, "read_text", lambda _: "processor : 0\nmodel name\t: One: Two \n")
+    monkeypatch.setattr(
+        Path, "read_text", lambda *_, **__: "processor : 0\nmodel name\t: One: Two \n"
+    )
     assert _cpu_model() == "One: Two"
-    monkeypatch.setattr(Path, "read_text", lambda _: "processor : 0\n")
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: "processor : 0\n")
     monkeypatch.setattr(platform, "processor", lambda: "")
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
     assert _cpu_model() == "arm64"

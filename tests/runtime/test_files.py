@@ -9,6 +9,7 @@ import errno
 import fcntl
 import multiprocessing
 import os
+import stat
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -34,6 +35,8 @@ from dprepro.runtime.files import (
     read_text,
     refusal,
     require_writable,
+    sync_file,
+    written_as_path,
 )
 from dprepro.runtime.yaml_files import read_yaml
 
@@ -199,6 +202,46 @@ def test_a_file_that_another_process_is_writing_stays(tmp_path: Path) -> None:
         with appearing_complete(path) as unfinished:
             unfinished.write_text("a")
         assert of_other.exists()
+
+
+def test_no_file_is_synced_that_is_open_for_reading_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows refuses it, so nothing could be written there."""
+    synced = []
+
+    def sync(number: int) -> None:
+        mode = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE
+        if not stat.S_ISDIR(os.fstat(number).st_mode):
+            synced.append(mode)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    with appearing_complete(tmp_path / "file") as unfinished:
+        unfinished.write_text("a")
+    assert synced == [os.O_RDWR]
+
+
+def test_a_file_that_may_not_be_written_is_synced_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, asked = os.open, []
+
+    def opened(path: Path, flags: int) -> int:
+        asked.append(flags)
+        if flags & os.O_RDWR:
+            raise PermissionError
+        return real(path, flags)
+
+    (tmp_path / "file").write_text("a")
+    monkeypatch.setattr(os, "open", opened)
+    sync_file(tmp_path / "file")
+    assert asked == [os.O_RDWR, os.O_RDONLY]
+
+
+def test_a_path_is_told_by_its_separators(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [written_as_path(name) for name in ("a/b", "a\\b", "a")] == [True, False, False]
+    monkeypatch.setattr(os, "sep", "\\")  # as on Windows
+    assert [written_as_path(name) for name in ("a/b", "a\\b", "a")] == [True, True, False]
 
 
 def write_often(path: Path, seconds: float) -> int:

@@ -1,6 +1,7 @@
 """Text from journals, cards and models becomes safe before it is drawn or names a file."""
 
 import xml.etree.ElementTree as ElementTree
+from pathlib import PureWindowsPath
 
 import numpy as np
 import pytest
@@ -37,6 +38,16 @@ def test_names_of_files_are_short_distinct_and_stay_in_their_folder(texts, tmp_p
         path.touch()
         assert path.parent == tmp_path
         assert len(path.name.encode()) < 150
+
+
+@pytest.mark.parametrize("text", ["CON", "aux", "nul.txt", "Com1", "lpt¹.a.b", "a.", "a. ", "a|b?"])
+def test_no_name_is_one_that_windows_refuses(text):
+    (name,) = file_names([text])
+    device = PureWindowsPath(f"{name}.png")
+    assert not device.is_reserved()
+    assert not PureWindowsPath(name).is_reserved()
+    assert not set(name) & set('<>:"/\\|?*')
+    assert not name.endswith((".", " "))
 
 
 def test_a_name_that_looks_like_a_digest_does_not_hide_another():

@@ -50,11 +50,11 @@ def load_what_it_loads(job: Callable[[], int], names: Path) -> int:
 
     def listed() -> int:
         code = job()
-        names.write_text("\n".join(sys.modules))
+        names.write_text("\n".join(sys.modules), encoding="utf-8")
         return code
 
     code, _ = in_fork(listed)
-    for name in names.read_text().splitlines():
+    for name in names.read_text(encoding="utf-8").splitlines():
         # Not what the run's own folder holds, such as methods.
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

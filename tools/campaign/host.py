@@ -160,7 +160,7 @@ class Host:
 
             def job(path: Path = path, place: Path = place, kind: str = kind) -> int:
                 code = self._disturbed(place, kind, 0, 0, False)
-                path.write_text(str(self.shim.fault_count(KINDS.index(kind))))
+                path.write_text(str(self.shim.fault_count(KINDS.index(kind))), encoding="utf-8")
                 return code
 
             code, session = in_fork(job)

@@ -203,7 +203,7 @@ def inputs(parser: str) -> Iterator[tuple[str, bytes]]:
 
 def measured(parser: str, path: Path) -> tuple[float, float, str]:
     """Return the processor seconds, the megabytes, and the first words of the answer."""
-    with tempfile.TemporaryFile("w+") as said:
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
         child = os.fork()
         if child == 0:
             resource.setrlimit(resource.RLIMIT_AS, (_MOST_ADDRESSES, _MOST_ADDRESSES))
