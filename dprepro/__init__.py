@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dprepro.privacy.ledger import Ledger
     from dprepro.runtime.errors import DpreproError
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "CategoricalFeature",
