@@ -325,11 +325,10 @@ def shown_journals(folder: Path, configs: Sequence[str] | None = None) -> list[s
     Journals of hypotheses (the key `hypotheses` of a config) are for `dprepro forensics`. They are
     shown if their configs are named, or if there are no others.
     """
-    from dprepro.experiment.journal import JournalTable
     from dprepro.results.folder import journal_paths, usual
 
-    tables = [JournalTable(path) for path in journal_paths(folder, configs or ())]
-    return [table.path.stem for table in (tables if configs else usual(tables))]
+    paths = journal_paths(folder, configs or ())
+    return [path.stem for path in (paths if configs else (one.path for one in usual(paths)))]
 
 
 def read_held_out(folder: Path, found: Results, documents: Sequence[Document]) -> list[Judgement]:

@@ -8,7 +8,7 @@ since no printed number has a marked label.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -157,8 +157,8 @@ def read_journals(
 ) -> list[HeldJournal]:
     """Read journals, but make no cells of them; see `read_results`."""
     journals, words = [], WordsOf(folder)
-    tables = [JournalTable(path) for path in journal_paths(folder, configs)]
-    for found in usual(tables) if only_usual else tables:
+    paths = journal_paths(folder, configs)
+    for found in usual(paths) if only_usual else map(JournalTable, paths):
         name = found.path.stem
         assumed = plan_of(name) if plan_of and found.plan is None else None
         rows, plan = current(found.plan, found.table, assumed)
@@ -166,12 +166,22 @@ def read_journals(
     return journals
 
 
-def usual(tables: Sequence[JournalTable]) -> Sequence[JournalTable]:
-    """Return the journals without those of hypotheses, or those if there are no others.
+def usual(paths: Iterable[Path]) -> Iterator[JournalTable]:
+    """Yield the journals without those of hypotheses, or those if there are no others.
 
-    Hypotheses (the key `hypotheses` of a config) are for `dprepro forensics`.
+    Hypotheses (the key `hypotheses` of a config) are for `dprepro forensics`. One journal is opened
+    at a time: together the files take as much memory as what is read of them.
     """
-    return [table for table in tables if not _runs_hypotheses(table)] or tables
+    left_out, is_any = [], False
+    for path in paths:
+        table = JournalTable(path)
+        if _runs_hypotheses(table):
+            left_out.append(path)
+        else:
+            is_any = True
+            yield table
+    if not is_any:
+        yield from map(JournalTable, left_out)
 
 
 def _runs_hypotheses(table: JournalTable) -> bool:
@@ -234,8 +244,7 @@ def tasks_held(folder: Path) -> Tasks:
 
     Raises DpreproError if the folder has no journals, or one cannot be read.
     """
-    tables = [JournalTable(path) for path in journal_paths(folder)]
-    return {table.path.stem: table.tasks for table in usual(tables)}
+    return {table.path.stem: table.tasks for table in usual(journal_paths(folder))}
 
 
 def holding_both(held: Tasks, first: str, second: str, datasets: Collection[str] = ()) -> list[str]:
