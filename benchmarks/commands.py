@@ -55,6 +55,8 @@ COMMANDS = {
 """Arguments, where `{new}` is an empty folder, `{kept}` a copy of the results, `{rows}` a table."""
 MISTAKES = {"typo": 2}
 """Exit codes, where they are not 0."""
+MOST_SPLITS = 10_000
+"""Of a plan (`dprepro.experiment.config.Splits`)."""
 LAUNCHER = """
 import os, sys
 said, *command = sys.argv[1:]
@@ -112,29 +114,35 @@ def new_rows(path: Path, rows: int) -> None:
 
 
 def synthetic(path: Path, records: int) -> None:
-    """Write a packed journal of at least so many records: one of ours, with more splits."""
+    """Write a packed journal of at least so many records: one of ours, with more splits.
+
+    Where a plan can have no more splits, methods stand in it again under other labels.
+    """
     import pyarrow as pa
 
     from dprepro.experiment.journal import JournalTable, read_journal
     from dprepro.experiment.packed import as_file, columns_of
+    from dprepro.experiment.plan_record import StatedCell
     from dprepro.experiment.record import written
 
     given = HERE / "results" / "wine-white.parquet"
-    plan = JournalTable(given).plan
-    cells = {record.task.cell: record for record in read_journal(given).records}.values()
-    splits = math.ceil(records / len(cells))
-    keys = {
-        (record.task.label, record.task.epsilon): tuple(
-            replace(record.task, split=split).key for split in range(splits)
-        )
-        for record in cells
-    }
-    stated = plan.model_copy(
+    own = {record.task.cell: record for record in read_journal(given).records}.values()
+    copies = math.ceil(records / (len(own) * MOST_SPLITS))
+    splits = math.ceil(records / (len(own) * copies))
+    cells = [
+        replace(record, task=replace(record.task, label=f"{record.task.label}{' again' * copy}"))
+        for copy in range(copies)
+        for record in own
+    ]
+    keys = [
+        tuple(replace(record.task, split=split).key for split in range(splits)) for record in cells
+    ]
+    stated = JournalTable(given).plan.model_copy(
         update={
             "splits": splits,
             "cells": tuple(
-                cell.model_copy(update={"keys": keys[cell.label, cell.epsilon]})
-                for cell in plan.cells
+                StatedCell(label=record.task.label, epsilon=record.task.epsilon, keys=found)
+                for record, found in zip(cells, keys, strict=True)
             ),
         }
     )
@@ -146,7 +154,7 @@ def synthetic(path: Path, records: int) -> None:
     for field in table.schema:
         column = table.column(field.name)
         if field.name == "key":
-            column = pa.array([key for found in keys.values() for key in found])
+            column = pa.array([key for found in keys for key in found])
         elif field.name == "split":
             column = pa.array(np.tile(np.arange(splits, dtype=np.int32), len(rows)))
         elif field.type == pa.float64():  # digits as measured ones have, and nulls where they are
