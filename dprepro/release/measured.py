@@ -24,6 +24,8 @@ from dprepro.additive.measurement import (
 _WIDE = 0.5
 """An interval of the area under the ROC curve that is as wide says nothing."""
 
+_HIDDEN = "hidden by noise"
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(
@@ -208,25 +210,38 @@ def _calibration_in_words(bins: list[BinOfProbabilities]) -> str:
 def heads(measured: Measured) -> tuple[str, ...]:
     """Return the heads of the table of groups."""
     if measured.area is None:
-        return ("Rows", "How many", "Root mean squared error", "Mean of target minus prediction")
-    return ("Rows", "How many", "Predicted wrongly", "Observed less predicted share")
+        return (
+            "Rows",
+            "About how many",
+            "Root mean squared error",
+            "Mean of target minus prediction",
+        )
+    return ("Rows", "About how many", "Predicted wrongly", "Observed less predicted")
 
 
 def table(measured: Measured) -> list[tuple[str, ...]]:
-    """Return the rows of that table."""
+    """Return the rows of that table; of two classes, shares are in percent."""
+    shown = with_interval if measured.area is None else _in_percent
     return [
         (
             group.group if group.feature is None else f"{group.feature}: {group.group}",
-            f"about {group.rows:,}",
-            with_interval(group.error),
-            with_interval(group.difference),
+            f"{group.rows:,}",
+            shown(group.error),
+            shown(group.difference),
         )
         for group in measured.groups
     ]
 
 
+def _in_percent(figure: Figure) -> str:
+    if figure.value is None:
+        return _HIDDEN
+    value, lower, upper = (100 * x for x in (figure.value, figure.lower, figure.upper))
+    return f"{value:.1f}% ({lower:.1f} to {upper:.1f})"
+
+
 def with_interval(figure: Figure) -> str:
     """Return a value with its interval, to three digits."""
     if figure.value is None:
-        return "hidden by noise"
+        return _HIDDEN
     return f"{figure.value:.3g} ({figure.lower:.3g} to {figure.upper:.3g})"

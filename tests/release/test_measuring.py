@@ -145,8 +145,8 @@ def test_figures_are_put_into_words() -> None:
     assert "misses the prediction in" not in " ".join(in_words(far))  # 1/2 is in both bins
     assert in_short(hidden) == "it was measured, and the noise hides it"
     assert "0 have enough rows to compare with what happened." in " ".join(in_words(hidden))
-    assert table(hidden) == [("all", "about 2,000", "hidden by noise", "hidden by noise")]
-    assert table(near)[0][2].startswith("0.2 (0.1")
+    assert table(hidden) == [("all", "2,000", "hidden by noise", "hidden by noise")]
+    assert table(near)[0][2].startswith("20.0% (18.")
     assert "names no `subgroups`" in in_words(near)[-1]
     swapped = counted(400, 1.0, 20)
     assert "misses the prediction in 2 of them; by chance one" in " ".join(in_words(swapped))
