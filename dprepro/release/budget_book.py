@@ -290,7 +290,7 @@ def look_ahead(entry: Entry, ledger: Ledger, rows: Rows | None = None) -> Ahead:
         As `reserve`.
     """
     book = read_book()
-    entry = _compared(book, _with_ledger(entry, ledger), rows)
+    entry = _compared(book, with_ledger(entry, ledger), rows)
     total, earlier = _allowed(book, entry)
     return Ahead(total, earlier, book.in_words(entry.like), book.in_words(entry.other_people))
 
@@ -317,7 +317,7 @@ def reserve(entry: Entry, ledger: Ledger, rows: Rows | None = None) -> Total:
     DpreproError
         If a limit would be exceeded, or if the book cannot be used. Then nothing is entered.
     """
-    entry = _with_ledger(entry, ledger)
+    entry = with_ledger(entry, ledger)
     with in_use(book_path(), *_USE) as path:
         book = _checked(path)
         entry = _compared(book, entry, rows)
@@ -439,9 +439,13 @@ def _most_spent(
     # Under replace-one somebody of one table may become somebody of another, which moves both.
     if together.adjacency is REPLACE_ONE:
         return together
-    sets = [*islice(_of_one_person(list(entries)), _MOST_SETS)]
+    named = {name for entry in entries for name in entry.other_people}
+    apart = [e for e in entries if e.name in named or e.other_people]
+    sets = [*islice(_of_one_person(apart), _MOST_SETS)]
     if len(sets) in (1, _MOST_SETS):
         return together
+    in_all = [e for e in entries if e not in apart]
+    sets = [(*in_all, *some) for some in sets]
     most = max(
         (total(some, together.budget.delta) for some in sets), key=lambda t: t.budget.epsilon
     )
@@ -516,7 +520,8 @@ def new_name() -> str:
     return secrets.token_hex(8)
 
 
-def _with_ledger(entry: Entry, ledger: Ledger) -> Entry:
+def with_ledger(entry: Entry, ledger: Ledger) -> Entry:
+    """Return an entry with its ledger. Raises DpreproError if the book could not keep that."""
     entry = entry.model_copy(update={"ledger": ledger_to_json(ledger)})
     try:
         entry.spent  # noqa: B018 - the book must be able to read it again

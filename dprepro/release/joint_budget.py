@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dprepro.privacy.budget import LARGEST_EXPONENT, PrivacyBudget
 from dprepro.privacy.ledger import ROW, TOLERANCE, Ledger, spent_epsilon
@@ -81,7 +82,9 @@ def total_of(
 
 
 def _composed(ledgers: Sequence[Ledger], unit: str, adjacency: Adjacency, delta: float) -> float:
-    entries = tuple(e for ledger in ledgers for e in _entries(ledger, unit, adjacency))
+    counted = Counter(e for ledger in ledgers for e in _entries(ledger, unit, adjacency))
+    # Answers that are alike are uses of one: so a hundred releases take as long as one.
+    entries = tuple(replace(entry, uses=entry.uses * n) for entry, n in counted.items())
     try:
         spent = spent_epsilon(entries, delta)
         if delta == 0:
