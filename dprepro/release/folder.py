@@ -201,6 +201,12 @@ def differences(folder: Path, page: Page) -> list[str]:
     found = []
     if said.model != derived.model:
         found.append("model.json: not the file that the statement names (its SHA-256 differs)")
+    of = said.publisher
+    if of.earlier and len(of.earlier) != of.earlier_releases:
+        found.append(
+            f"statement.json: it counts {of.earlier_releases} earlier release(s), and lists "
+            f"{len(of.earlier)}"
+        )
     unlike = [*_unlike(said.model_dump(), derived.model_dump())]
     found += [f"statement.json: {place}" for place in unlike if not place.startswith("model.")]
     found += [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
@@ -65,6 +65,7 @@ from dprepro.release.rows import (
 )
 from dprepro.release.statement import (
     AuditRecord,
+    EarlierRelease,
     Limit,
     Publisher,
     Statement,
@@ -291,7 +292,7 @@ def publish(plan: Plan, audits: list[AuditRecord], page: Page, jobs: int = 1) ->
         publisher_of, plan.card, plan.method, date=entry.date, audits=audits, clips=asked.clips,
         delta_by_rule=asked.delta is None,
     )  # fmt: skip
-    first = publisher(**spent_with(len(plan.ahead.earlier), plan.ahead.total))
+    first = publisher(**spent_with(plan.ahead.earlier, plan.ahead.total))
     folder = StagingFolder(plan.place, page)
 
     def save(model: AdditiveModel) -> None:
@@ -432,16 +433,30 @@ def of_the_book(entry: Entry, total: Total) -> dict[str, object]:
     if not entered:
         raise DpreproError("the budget book does not have this release any more")
     (entry,) = entered
-    return spent_with(len(book.earlier_than(entry)), total, len(entry.other_people))
+    return spent_with(book.earlier_than(entry), total, len(entry.other_people))
 
 
-def spent_with(earlier: int, total: Total, other_people: int = 0) -> dict[str, object]:
-    """Return the fields of `Publisher` for so many earlier releases, and what all spend.
+def spent_with(earlier: Sequence[Entry], total: Total, other_people: int = 0) -> dict[str, object]:
+    """Return the fields of `Publisher` for the earlier releases, and what all spend.
 
-    `other_people` is the number of releases of alike rows that are said to be of other people.
+    `other_people` is the number of releases that are said to be of other people.
     """
     epsilon, delta = total.budget
     together = Together(
-        epsilon=round_up(epsilon), delta=delta, unit=total.unit, relation=total.adjacency.value
-    )
-    return {"earlier_releases": earlier, "other_people": other_people, "together": together}
+        epsilon=round_up(epsilon), delta=delta, unit=total.unit, relation=total.adjacency.value,
+        is_parallel=total.is_parallel,
+    )  # fmt: skip
+    return {
+        "earlier_releases": len(earlier), "earlier": [_named(each) for each in earlier],
+        "other_people": other_people, "together": together,
+    }  # fmt: skip
+
+
+def _named(entry: Entry) -> EarlierRelease:
+    ledger = entry.spent
+    return EarlierRelease(
+        date=entry.date, method=entry.method, epsilon=ledger.epsilon, delta=ledger.delta,
+        unit=ledger.unit, relation=ledger.adjacency.value,
+        model_sha256=entry.model_sha256 or None,
+        withdrawn=entry.withdrawn.date if entry.withdrawn else None,
+    )  # fmt: skip

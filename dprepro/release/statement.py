@@ -56,7 +56,7 @@ _REFUSES = (
 )
 
 _PACKAGE = "dprepro.release"
-_LATER_OF_PUBLISHER = ("unit_title", "rows", "deployment")
+_LATER_OF_PUBLISHER = ("unit_title", "rows", "earlier", "deployment")
 """Fields that older statements lack; where they say nothing, they are not in the file."""
 
 
@@ -97,13 +97,35 @@ class AuditRecord(_Part):
 class Together(_Part):
     """What several releases of the same rows spend, at `delta`; `epsilon` is None if infinite.
 
-    `unit` is whose rows that protects, and `relation` says who are neighbours.
+    `unit` is whose rows that protects, and `relation` says who are neighbours. With `is_parallel`
+    the publisher says that nobody is in certain ones of them both: these are not added up. Where
+    all are, and in older statements, it is left out.
     """
+
+    model_config = ConfigDict(json_schema_extra=lambda s: _may_lack(s, ("is_parallel",)))
 
     epsilon: float | None
     delta: float
     unit: str
     relation: Relation
+    is_parallel: bool = False
+
+
+class EarlierRelease(_Part):
+    """A release that the budget book had before, with the stated privacy parameters.
+
+    `model_sha256` is that of its model file, which its own statement names; None if it was not
+    finished, but may have drawn noise. `withdrawn` is the day on which the publisher took it back.
+    """
+
+    date: str
+    method: str
+    epsilon: float
+    delta: float
+    unit: str
+    relation: Relation
+    model_sha256: Sha256 | None
+    withdrawn: str | None
 
 
 class Limit(_Part):
@@ -145,6 +167,8 @@ class Publisher(_Part):
         they are true.
     earlier_releases
         How many earlier releases of these rows the budget book of the publisher's machine has.
+    earlier
+        These releases, in order; not in the file if there are none, nor in older ones.
     other_people
         How many datasets in the book had rows like these, of which the publisher says that they
         are of other people: they are not counted.
@@ -183,6 +207,7 @@ class Publisher(_Part):
     audits: list[AuditRecord] = Field(default_factory=list)
     unit_title: str = ""
     rows: int | None = None
+    earlier: list[EarlierRelease] = Field(default_factory=list)
     deployment: Deployment | None = None
 
 
@@ -489,6 +514,8 @@ def as_json(statement: Statement) -> str:
     for key in _LATER_OF_PUBLISHER:
         if not values["publisher"][key]:
             del values["publisher"][key]
+    if not statement.publisher.together.is_parallel:
+        del values["publisher"]["together"]["is_parallel"]
     return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -23,6 +23,7 @@ from dprepro.release.guarantee_words import (
     releases_in_words,
     unit_in_words,
 )
+from dprepro.release.joint_budget import PARALLEL
 from dprepro.release.measured import heads, in_short, in_words, table
 from dprepro.release.statement import ACCOUNTANT, PublicFeature, Statement
 from dprepro.runtime.text import markdown
@@ -246,7 +247,8 @@ def _all_releases(statement: Statement) -> Section:
             "",
             f"{spend}, for each {counted}: epsilon {number(all_of.epsilon)} at delta "
             f"{_short(all_of.delta)} ({all_of.relation}"
-            f"{differ if all_of.relation != privacy.relation else ''}).",
+            f"{differ if all_of.relation != privacy.relation else ''}"
+            f"{PARALLEL if all_of.is_parallel else ''}).",
         ),
         (
             "",
@@ -263,7 +265,21 @@ def _all_releases(statement: Statement) -> Section:
                f"What else the publisher then does, {_UNSAID}."),
         ),
     ]  # fmt: skip
-    return Section("All releases of these rows", (Items(tuple(items)),))
+    blocks: list[Text | Items | Table] = [Items(tuple(items))]
+    if of.earlier:
+        heads = ("Earlier release", "Epsilon", "Delta", "Method", "SHA-256 of its model")
+        rows = tuple(
+            (
+                f"{e.date}{', withdrawn on ' + e.withdrawn if e.withdrawn else ''}",
+                f"{_short(e.epsilon)}{'' if e.unit == privacy.unit else f' for each {e.unit}'}",
+                _short(e.delta),
+                e.method,
+                f"{e.model_sha256[:12]}…" if e.model_sha256 else "not finished, but counts",
+            )
+            for e in of.earlier
+        )
+        blocks.append(Table("Earlier releases", rows, heads, frozenset(heads[1:3])))
+    return Section("All releases of these rows", tuple(blocks))
 
 
 def _readings(statement: Statement) -> Section:

@@ -143,7 +143,12 @@ def test_a_second_release_says_what_both_spend(tmp_path: Path, state: Path) -> N
         release(card, "-o", tmp_path / name)
         text = (tmp_path / name / "statement.json").read_text()
         found.append(Statement.model_validate_json(text))
+        dprepro("withdraw", tmp_path / name, "--reason", "a ward is missing")
     first, second = (statement.publisher for statement in found)
+    (named,) = second.earlier
+    assert (named.model_sha256, named.date) == (found[0].model.sha256, first.date)
+    assert (named.epsilon, named.delta, named.unit, named.withdrawn) == (1, 1e-5, "row", first.date)
+    assert '"earlier": [' not in (tmp_path / "first" / "statement.json").read_text()
     assert (first.earlier_releases, second.earlier_releases) == (0, 1)
     assert (first.together.epsilon or 9) <= 1 < 1.3 < (second.together.epsilon or 0) < 2
     assert (second.together.delta, second.together.relation) == (2e-5, "add/remove-one")
@@ -153,6 +158,8 @@ def test_a_second_release_says_what_both_spend(tmp_path: Path, state: Path) -> N
     page = (tmp_path / "second" / "statement.md").read_text()
     assert "has 1 earlier release of these rows" in page
     assert "With this one they spend, for each row: epsilon 1." in page
+    assert f"| {first.date}, withdrawn on {first.date} | 1 | 1e-05 | dp-ebm-plus | " in page
+    assert f"| {named.model_sha256[:12]}… |" in page
     assert "epsilon 3, delta 2e-05" in page
 
 
