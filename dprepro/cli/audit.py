@@ -134,13 +134,21 @@ def audit(
         raise typer.Exit(1)
 
 
+def _version_of(result: AuditResult | OneRunResult) -> dict[str, int]:
+    """Return the version of the audited method; nothing for a mechanism."""
+    from dprepro.methods import registry
+
+    method = registry.all_methods().get(result.subject.partition("/")[0]) if result.task else None
+    return {"method_version": method.version} if method else {}
+
+
 def _record(output: Path, results: Sequence[AuditResult | OneRunResult]) -> None:
     """Write results; those of other subjects that the file holds stay, in their places."""
     when = {"date": datetime.now(timezone.utc).date().isoformat(), "dprepro": __version__}
     records = [*_recorded(output)]
     places = {_key(record): place for place, record in enumerate(records)}
     for result in results:
-        record = result.to_json() | when
+        record = result.to_json() | when | _version_of(result)
         place = places.setdefault(_key(record), len(records))
         records[place : place + 1] = [record]
     output.parent.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,7 @@ from dprepro.cli.options import DataDir, one_level
 from dprepro.cli.run import INTERRUPTED
 from dprepro.cli.streams import say
 from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.files import builtin
 
 if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel
@@ -181,19 +182,27 @@ def _is_terminal() -> bool:
 
 
 def _audits(folder: Path, method: Method, task: str) -> list[AuditRecord]:
-    """Return what is on record of the method's audits, of that very code, on this kind of task."""
+    """Return what is on record of audits of a method on this kind of task, in a folder or with us.
+
+    Of a method of one's own it is that very code, of others this version, or one that is not on
+    record.
+    """
     from dprepro.release.statement import AuditRecord
     from dprepro.results.audits import read_audits
 
-    return [
+    folders = dict.fromkeys((folder.resolve(), builtin("results").resolve()))
+    return list(dict.fromkeys(
         AuditRecord(
             subject=audit.subject, epsilon=audit.epsilon, delta=audit.delta,
             lower_bound=audit.lower_bound, confidence=audit.confidence, trials=audit.trials,
             verdict=audit.verdict.value, date=audit.date, dprepro=audit.dprepro,
+            method_version=audit.method_version,
         )
-        for audit in read_audits(folder)
+        for place in folders
+        for audit in read_audits(place)
         if (audit.task, audit.method, audit.code or "") == (task, method.name, method.code)
-    ]  # fmt: skip
+        and audit.method_version in (None, method.version)
+    ))  # fmt: skip
 
 
 def verify(

@@ -80,8 +80,11 @@ class AuditRecord(_Part):
     """What one empirical audit of the method reached; not of this release.
 
     `lower_bound` is a bound on epsilon from below with the given `confidence`, None if infinite.
-    `date` and `dprepro`, the version, are None where the record does not have them.
+    `date` and `dprepro`, the version, are None where the record does not have them. So is
+    `method_version`, which is then not in the file.
     """
+
+    model_config = ConfigDict(json_schema_extra=lambda s: _may_lack(s, ("method_version",)))
 
     subject: str
     epsilon: float
@@ -92,6 +95,7 @@ class AuditRecord(_Part):
     verdict: str
     date: str | None = None
     dprepro: str | None = None
+    method_version: int | None = None
 
 
 class Together(_Part):
@@ -177,7 +181,7 @@ class Publisher(_Part):
     limit
         What the card allows all releases to spend together; None if it does not say.
     audits
-        Of the method, from the results that come with the code.
+        Of the method, of this version or of one that is not on record.
     deployment
         Who releases it, for what and where, from the card; None, and not in the file, if the card
         does not say.
@@ -514,6 +518,9 @@ def as_json(statement: Statement) -> str:
     for key in _LATER_OF_PUBLISHER:
         if not values["publisher"][key]:
             del values["publisher"][key]
+    for audit in values["publisher"]["audits"]:
+        if audit["method_version"] is None:
+            del audit["method_version"]
     if not statement.publisher.together.is_parallel:
         del values["publisher"]["together"]["is_parallel"]
     return json.dumps(values, indent=1, ensure_ascii=False) + "\n"

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dprepro.privacy.ledger import ROW
 from dprepro.privacy.sensitivity import REPLACE_ONE, Adjacency
+from dprepro.release.evidence_words import HEADS as AUDIT_HEADS
+from dprepro.release.evidence_words import anonymity_in_words, audit_rows, audits_in_words
 from dprepro.release.guarantee_words import (
     factor,
     mechanism_in_words,
@@ -90,6 +92,7 @@ def sections(statement: Statement) -> list[Section]:
         _not_covered(statement),
         _points(statement),
         _audits(statement),
+        _anonymity(statement),
         _file(statement),
     ]
     return [part for part in parts if part.blocks]
@@ -533,30 +536,18 @@ def _points(statement: Statement) -> Section:
 
 
 def _audits(statement: Statement) -> Section:
-    audits = statement.publisher.audits
-    heading = "Audits of the method"
-    if not audits:
-        text = "The publisher added no record of an audit of the method. Audits try to refute a "
-        return Section(heading, (Text(text + "guarantee; none can prove one."),))
-    heads = ("Audit", "Stated", "Reached at least", "Confidence", "Runs", "Result", "Recorded")
-    rows = tuple(
-        (
-            a.subject,
-            _short(a.epsilon),
-            number(a.lower_bound),
-            _short(a.confidence),
-            f"{a.trials or 'one'}",
-            a.verdict,
-            f"{a.date or 'date unknown'}, "
-            f"{f'dprepro {a.dprepro}' if a.dprepro else 'version unknown'}",
-        )
-        for a in audits
-    )
-    said = Text(
-        "Audits tried to tell neighbouring tables apart by many releases. They are not of this "
-        "release. None of them can prove privacy; one above the stated epsilon would refute it."
-    )
-    return Section(heading, (said, Table("Audits", rows, heads, frozenset(heads[1:5]))))
+    audits, (first, *others) = statement.publisher.audits, audits_in_words(statement.publisher)
+    blocks: list[Text | Items | Table] = [Text(first)]
+    if audits:
+        columns = frozenset(AUDIT_HEADS[1:5])
+        table = Table("Audits", tuple(audit_rows(audits)), AUDIT_HEADS, columns)
+        blocks += [*map(Text, others), table]
+    return Section("Audits of the method", tuple(blocks))
+
+
+def _anonymity(statement: Statement) -> Section:
+    items = anonymity_in_words(statement.privacy, _whose(statement))
+    return Section("Evidence for an assessment of anonymity", (Items(tuple(items)),))
 
 
 def _file(statement: Statement) -> Section:

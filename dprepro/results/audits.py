@@ -33,7 +33,7 @@ class Audit(BaseModel):
     `spent_epsilon`, which the files call ``ledger_epsilon``, and `lower_bound` are None where
     infinite. An audit by many runs has `trials`, and a `ceiling` where one is known; one by a
     single run has `guesses`, of which `correct` were right. One of a method of one's own has the
-    `code`, see `dprepro.privacy.ledger.Ledger.code`.
+    `code`, see `dprepro.privacy.ledger.Ledger.code`. Older records lack the `method_version`.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -59,6 +59,7 @@ class Audit(BaseModel):
     date: str | None = None
     dprepro: str | None = None
     code: str | None = None
+    method_version: int | None = None
 
     @property
     def method(self) -> str:

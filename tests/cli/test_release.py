@@ -15,17 +15,21 @@ from typer.testing import CliRunner
 from dprepro.additive.file import load_model
 from dprepro.cli import app
 from dprepro.cli import release as module
+from dprepro.methods import registry
 from dprepro.release import budget_book, folder
 from dprepro.release.budget_book import read_book
 from dprepro.release.fitting import fit_model
 from dprepro.release.statement import Statement
 from dprepro.report.model_page import model_page
+from dprepro.results.audits import read_audits
 from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.files import builtin
 from tests.commands import dprepro
 from tests.private_table import ROWS, Row, rows_of, write_table
 from tests.test_releases import fix_noise, leaves, neighbours, without_releases
 
 FILES = {"model.json", "model.html", "statement.json", "statement.md", "statement.html"}
+RESULTS = builtin("results")
 LIMIT = "budget_limit: {epsilon: 1.2, delta: 1e-5}\n"
 UNIT = "unit: patient\nrows_per_unit: 2\n"
 DELTA = ("--delta", "1e-5")
@@ -479,12 +483,23 @@ def test_the_audits_of_the_method_are_in_the_statement(tmp_path: Path, state: Pa
         "date": "2026-01-02", "dprepro": "9.9",
     }  # fmt: skip
     others = [record | {"task": "regression"}, record | {"subject": "dp-ebm-sound"}]
+    others.append(record | {"method_version": 1})  # that method was another one
     (tmp_path / "audit.json").write_text(json.dumps([record, *others]))
     release(card_of(tmp_path), "--audits", tmp_path)
     audits = json.loads((tmp_path / "out" / "statement.json").read_text())["publisher"]["audits"]
-    assert [(a["subject"], a["lower_bound"], a["date"], a["dprepro"]) for a in audits] == [
-        ("dp-ebm-plus/answers", 0.67, "2026-01-02", "9.9")
-    ]
+    theirs, *ours = audits
+    assert (theirs["subject"], theirs["lower_bound"]) == ("dp-ebm-plus/answers", 0.67)
+    assert (theirs["date"], theirs["dprepro"]) == ("2026-01-02", "9.9")
+    assert "method_version" not in theirs  # as its record has none
+    version = registry.get("dp-ebm-plus").version
+    known = [a for a in read_audits(RESULTS) if a.method == "dp-ebm-plus" and a.task == "binary"]
+    assert [a["subject"] for a in ours] == [a.subject for a in known]
+    assert {a["method_version"] for a in ours} == {version}
+    most = max(known, key=lambda a: (a.lower_bound or 0) / a.epsilon)
+    page = (tmp_path / "out" / "statement.md").read_text()
+    assert f"on record for dp-ebm-plus, version {version}, {most.subject} showed most" in page
+    assert f"epsilon {most.lower_bound:.4g} at least, of {most.epsilon:g}" in page
+    assert f"by {most.trials:,} fits." in page
 
 
 def test_two_releases_draw_noise_of_their_own(tmp_path: Path, state: Path) -> None:

@@ -100,10 +100,28 @@ def test_a_guarantee_that_does_not_hold_is_said_first() -> None:
         assert "fixed seed" in text
 
 
-def test_no_audit_is_said() -> None:
+def test_what_is_on_record_of_audits_is_said() -> None:
     alone = state(model(), b"", publisher(audits=[]))
-    assert "added no record of an audit of the method" in as_markdown(alone)
-    assert "added no record of an audit of the method" in as_html(alone)
+    assert "No audit of dp-ebm-plus, version 10 is on record" in " ".join(as_html(alone).split())
+    (unknown,) = publisher().audits
+    of_part = unknown.model_copy(update={"subject": "dp-ebm-plus/epochs", "epsilon": 0.5})
+    said = as_markdown(state(model(), b"", publisher(audits=[unknown, of_part])))
+    assert "dp-ebm-plus/epochs showed most of what is stated: epsilon 0.44 at least, of 0.5" in said
+    assert "It is not on record which version was audited" in said
+    known = unknown.model_copy(update={"method_version": 10})
+    said = as_markdown(state(model(), b"", publisher(audits=[of_part, known])))
+    assert "dp-ebm-plus showed most of what is stated: epsilon 0.44 at least, of 1" in said
+    assert "not on record which" not in said
+
+
+def test_an_assessment_of_anonymity_gets_evidence_and_no_conclusion() -> None:
+    kept, broken = (state(model(seed=seed), b"", publisher()) for seed in (None, 3))
+    for text in (as_markdown(kept), as_html(kept)):
+        for risk in ("Singling out:", "Linkability:", "Inference:", "No legal conclusion:"):
+            assert risk in text
+        assert "by epsilon 1 and delta 1e-05 at most" in re.sub("<[^>]*>", "", text)
+    assert "nothing follows from it for anonymity" in as_markdown(broken)
+    assert "Singling out" not in as_markdown(broken)
 
 
 def test_the_first_page_has_one_epsilon() -> None:
