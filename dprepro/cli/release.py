@@ -95,6 +95,17 @@ def release(
             show_default="nothing is measured",
         ),
     ] = None,
+    attack: Annotated[
+        int | None,
+        typer.Option(
+            min=40,
+            metavar="MODELS",
+            help="Attack so many models that are fitted like this one, such as 200, to drawn rows "
+            "and a canary. It reads no private row and spends nothing; the statement has what it "
+            "shows.",
+            show_default="no attack",
+        ),
+    ] = None,
     jobs: Annotated[
         int | None,
         # "<int range>" would leave too little room for the names at 80 columns.
@@ -120,7 +131,7 @@ def release(
 
     asked = Request(
         card, epsilon, delta, method, config, output, clip, allow_floating_point, allow_no_export,
-        allow_large_delta, other_people, audits, data_dir, registry, measure,
+        allow_large_delta, other_people, audits, data_dir, registry, measure, attack,
     )  # fmt: skip
     plan = plan_release(asked, WordsOf(audits).of)
     for name, text in plan.lines().items():

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from dprepro.privacy.guarantee_status import AuditVerdict
 from dprepro.release.guarantee_words import number
-from dprepro.release.statement import AuditRecord, Privacy, Publisher
+from dprepro.release.statement import AttackRecord, AuditRecord, Privacy, Publisher
 
 HEADS = ("Audit", "Stated", "Reached at least", "Confidence", "Runs", "Result", "Recorded")
 """Of the table of audits."""
@@ -57,6 +58,35 @@ def _share(audit: AuditRecord) -> float:
 
 def _fits(audit: AuditRecord) -> str:
     return f"{audit.trials:,} fits" if audit.trials else "one fit with many canaries"
+
+
+def attack_in_words(found: AttackRecord) -> list[str]:
+    """Return what an attack did and showed, and what it cannot show."""
+    said = (
+        f"{found.shadow_models} shadow models were fitted like this one, by the same method and "
+        f"parameters, with epsilon {found.epsilon:.4g} and delta {found.delta:.4g}, each to "
+        f"{found.rows} rows that were drawn from the public domain. A canary of "
+        f"{found.canary_rows} equal row(s), at bounds and in categories where no drawn row is, was "
+        "put in by chance."
+    )
+    shown = (
+        f"By what the other models had taught, the attack guessed of {found.judged} whether it was "
+        f"in. The area under the ROC curve of its guesses is {found.auc:.3g} (0.5 is chance). It "
+        f"recognised {found.true_positive_rate:.1%} of the canaries while it took "
+        f"{found.false_positive_rate:.1%} of the models without one for models with it. With a "
+        f"confidence of {found.confidence:.0%}, epsilon is at least "
+        f"{number(found.epsilon_lower_bound)}."
+    )
+    if found.verdict == AuditVerdict.FEW_RUNS.value:
+        shown += " So few models could hardly have shown more."
+    return [
+        said,
+        shown,
+        "No private row was read, and nothing was spent. So this says nothing of the people in the "
+        "table: it tests code and settings on rows that are nobody's. Other canaries, more models "
+        "or a stronger attack may show more. That an attack shows little proves nothing; the "
+        "guarantee does not rest on it.",
+    ]
 
 
 def anonymity_in_words(privacy: Privacy, whose: str) -> list[tuple[str, str]]:

@@ -330,7 +330,7 @@ def planned_ledgers(
         had, but none is read), if there is no ledger at all, or on what `plan` and `narrow` refuse.
     """
     card = load_card(config.card)
-    domain = _domain(card, config.name, data_dir)
+    domain = public_domain(card, config.name, data_dir)
     planned = plan(config, data_dir, identify=False)
     chosen = narrow(planned, splits=1, methods=methods, epsilons=epsilons)
     tasks = [p.task for p in chosen if not p.skip]
@@ -352,8 +352,8 @@ def planned_ledgers(
     return found
 
 
-def _domain(card: Card, config: str, data_dir: Path | None) -> Domain:
-    """Return the card's domain."""
+def public_domain(card: Card, config: str = "", data_dir: Path | None = None) -> Domain:
+    """Return the domain that the card states. Raises DpreproError if it states none."""
     target = card.public_target
     if not card.features or not target:
         raise _no_domain(card, config, data_dir)

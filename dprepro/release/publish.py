@@ -10,6 +10,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dprepro import __version__
 from dprepro.additive.file import rehearsing
 from dprepro.additive.model import AdditiveModel
@@ -22,7 +24,7 @@ from dprepro.experiment.environment import git_state
 from dprepro.experiment.record import Task
 from dprepro.methods.entry import Method
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.privacy.guarantee_status import AuthorsWord
+from dprepro.privacy.guarantee_status import AuditVerdict, AuthorsWord
 from dprepro.privacy.ledger import Ledger, slack, tracking_noise
 from dprepro.release import planning
 from dprepro.release.budget_book import (
@@ -52,6 +54,7 @@ from dprepro.release.guarantee_words import (
 )
 from dprepro.release.joint_budget import PARALLEL
 from dprepro.release.measuring import Measuring, divided, none_of
+from dprepro.release.planning import public_domain
 from dprepro.release.population_overlap import Rows
 from dprepro.release.progress import shown_progress
 from dprepro.release.provenance import save_fitted, take_card
@@ -64,6 +67,7 @@ from dprepro.release.rows import (
     refuse_exact_facts,
 )
 from dprepro.release.statement import (
+    AttackRecord,
     AuditRecord,
     EarlierRelease,
     Limit,
@@ -108,6 +112,8 @@ class Request:
     measure
         The share of epsilon that is spent on how well the model predicts held-out rows; None:
         nothing is measured.
+    attack
+        How many shadow models are attacked before anything is spent; None: none.
     """
 
     card: str
@@ -125,6 +131,7 @@ class Request:
     data_dir: Path | None = None
     needs_registry: bool = False
     measure: float | None = None
+    attack: int | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -288,9 +295,10 @@ def publish(plan: Plan, audits: list[AuditRecord], page: Page, jobs: int = 1) ->
         With what is written, if it is interrupted.
     """
     asked, entry = plan.asked, plan.entry
+    found = None if asked.attack is None else _attacked(plan, asked.attack, jobs)
     publisher = partial(
         publisher_of, plan.card, plan.method, date=entry.date, audits=audits, clips=asked.clips,
-        delta_by_rule=asked.delta is None,
+        delta_by_rule=asked.delta is None, attack=found,
     )  # fmt: skip
     first = publisher(**spent_with(plan.ahead.earlier, plan.ahead.total))
     folder = StagingFolder(plan.place, page)
@@ -338,6 +346,23 @@ def publish(plan: Plan, audits: list[AuditRecord], page: Page, jobs: int = 1) ->
         if folder.is_published or folder.is_kept:
             raise DpreproError(f"{error}. {_written(folder)}") from error
         raise
+
+
+def _attacked(plan: Plan, models: int, jobs: int) -> AttackRecord:
+    """Return what an attack on models like that of the release shows. No row of it is read."""
+    from dprepro.release.attack import attack, shadows_of  # the engine of audits, for few releases
+
+    domain = public_domain(plan.card)
+    shadows = shadows_of(plan.task, plan.card.task, domain, np.random.default_rng())
+    with shown_progress(error_console(), f"attacking {models} shadow models"):
+        found = attack(shadows, models, jobs)
+    if AuditVerdict(found.verdict).is_refuted:
+        raise DpreproError(
+            f"an attack on {models} models like this one refutes the guarantee: epsilon is "
+            f"{found.epsilon_lower_bound} at least, and {found.epsilon:g} is stated. Nothing was "
+            "spent and nothing was written. Report it, with the method and its parameters"
+        )
+    return found
 
 
 def _written(folder: StagingFolder) -> str:

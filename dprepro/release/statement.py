@@ -56,7 +56,7 @@ _REFUSES = (
 )
 
 _PACKAGE = "dprepro.release"
-_LATER_OF_PUBLISHER = ("unit_title", "rows", "earlier", "deployment")
+_LATER_OF_PUBLISHER = ("unit_title", "rows", "earlier", "attack", "deployment")
 """Fields that older statements lack; where they say nothing, they are not in the file."""
 
 
@@ -96,6 +96,30 @@ class AuditRecord(_Part):
     date: str | None = None
     dprepro: str | None = None
     method_version: int | None = None
+
+
+class AttackRecord(_Part):
+    """What an attack on models that were fitted as the released one showed; no private row is read.
+
+    Of `shadow_models` fits to `rows` drawn rows, with `canary_rows` equal ones of a canary or
+    without them, `judged` were guessed at by what the others had taught: `auc` is the area under
+    the ROC curve of these guesses, `true_positive_rate` that at `false_positive_rate`, and
+    `epsilon_lower_bound` holds with `confidence`; None if infinite. `epsilon` and `delta` are what
+    each fit states.
+    """
+
+    epsilon: float
+    delta: float
+    shadow_models: int
+    judged: int
+    rows: int
+    canary_rows: int
+    auc: float
+    false_positive_rate: float
+    true_positive_rate: float
+    epsilon_lower_bound: float | None
+    confidence: float
+    verdict: str
 
 
 class Together(_Part):
@@ -182,6 +206,8 @@ class Publisher(_Part):
         What the card allows all releases to spend together; None if it does not say.
     audits
         Of the method, of this version or of one that is not on record.
+    attack
+        What an attack showed; None, and not in the file, if none was made.
     deployment
         Who releases it, for what and where, from the card; None, and not in the file, if the card
         does not say.
@@ -212,6 +238,7 @@ class Publisher(_Part):
     unit_title: str = ""
     rows: int | None = None
     earlier: list[EarlierRelease] = Field(default_factory=list)
+    attack: AttackRecord | None = None
     deployment: Deployment | None = None
 
 

@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from dprepro.privacy.ledger import ROW
 from dprepro.privacy.sensitivity import REPLACE_ONE, Adjacency
 from dprepro.release.evidence_words import HEADS as AUDIT_HEADS
-from dprepro.release.evidence_words import anonymity_in_words, audit_rows, audits_in_words
+from dprepro.release.evidence_words import (
+    anonymity_in_words,
+    attack_in_words,
+    audit_rows,
+    audits_in_words,
+)
 from dprepro.release.guarantee_words import (
     factor,
     mechanism_in_words,
@@ -92,6 +97,7 @@ def sections(statement: Statement) -> list[Section]:
         _not_covered(statement),
         _points(statement),
         _audits(statement),
+        _attack(statement),
         _anonymity(statement),
         _file(statement),
     ]
@@ -543,6 +549,12 @@ def _audits(statement: Statement) -> Section:
         table = Table("Audits", tuple(audit_rows(audits)), AUDIT_HEADS, columns)
         blocks += [*map(Text, others), table]
     return Section("Audits of the method", tuple(blocks))
+
+
+def _attack(statement: Statement) -> Section:
+    found = statement.publisher.attack
+    blocks = () if found is None else tuple(map(Text, attack_in_words(found)))
+    return Section("An attack on models like this one", blocks)
 
 
 def _anonymity(statement: Statement) -> Section:

@@ -1,0 +1,137 @@
+"""An attack on models like a release: it finds what is there, and reads no private row."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dprepro.audit.result import AuditVerdict
+from dprepro.cli import app
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature, TaskKind
+from dprepro.data.encode import ENCODINGS
+from dprepro.experiment.config import load_config
+from dprepro.experiment.plan import plan
+from dprepro.experiment.record import Task
+from dprepro.methods import registry
+from dprepro.release import attack as module
+from dprepro.release.attack import Shadows, attack, shadows_of
+from dprepro.release.budget_book import book_path
+from dprepro.release.statement import Statement
+from dprepro.runtime.errors import DpreproError
+from tests.commands import dprepro
+from tests.private_table import rows_of, write_table
+from tests.release.ledgers import gaussian_ledger
+
+FEATURES = (NumericFeature("x", 0.0, 1.0, missing=True), CategoricalFeature("c", ("a", "b", "z")))
+UNIT = "unit: ward\nrows_per_unit: 3\n"
+
+
+def task_of(tmp_path: Path, epsilon: float, kind: str, method: str = "dp-ebm-plus") -> Task:
+    table = write_table(tmp_path, kind, rows_of(kind, 9), epsilons=[epsilon], methods=[method])
+    return plan(load_config(str(table)), None, identify=False)[0].task
+
+
+def shadows(tmp_path: Path, epsilon: float, kind: TaskKind = "binary") -> Shadows:
+    target = ("no", "yes") if kind == "binary" else (-2.0, 4.0)
+    task = task_of(tmp_path, epsilon, kind)
+    return shadows_of(task, kind, Domain(FEATURES, target), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("kind", ["binary", "regression"])
+def test_without_protection_the_canary_is_found(tmp_path: Path, kind: TaskKind) -> None:
+    found = attack(shadows(tmp_path, 200.0, kind), 40, seed=1)
+    assert (found.shadow_models, found.judged, found.epsilon) == (40, 20, 200.0)
+    assert found.auc > 0.95
+    assert found.epsilon_lower_bound is not None
+    assert 2 < found.epsilon_lower_bound < 200
+
+
+def test_with_much_noise_it_is_not(tmp_path: Path) -> None:
+    found = attack(shadows(tmp_path, 0.05), 40, seed=1)
+    assert 0.1 < found.auc < 0.9
+    assert found.epsilon_lower_bound == 0
+    assert found.false_positive_rate <= module.FALSE_POSITIVES
+
+
+def test_no_drawn_row_has_a_value_of_the_canary(tmp_path: Path) -> None:
+    found = shadows(tmp_path, 1.0)
+    (present, y), (absent, _) = found.present, found.absent
+    assert (len(present), len(absent)) == (module.ROWS + 1, module.ROWS)
+    last = present.iloc[-1]
+    assert (last["x"], last["c"]) == (1.0, "z") == tuple(found.canary.iloc[0])
+    assert absent["x"].max() <= 0.9
+    assert set(absent["c"]) == {"a", "b"}
+    assert y[-1] == 1
+    assert np.mean(y[:-1]) == pytest.approx(0.1)
+
+
+class Lies(Shadows):
+    """Models that show whether the canary is in, with a ledger of much noise."""
+
+    def fit(self, present: bool, seed: int | None) -> Any:
+        return SimpleNamespace(ledger_=gaussian_ledger(0.1, unit="row"), present=present)
+
+    def observe(self, model: Any) -> np.ndarray:
+        return np.array([float(model.present)])
+
+
+def test_what_an_attack_refutes_is_not_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPREPRO_STATE", str(tmp_path / "state"))
+    monkeypatch.setattr(module, "Shadows", Lies)
+    card = write_table(tmp_path, "binary", rows_of("binary", 60)).with_name("patients.yaml")
+    options = ("--delta", "1e-5", "--yes", "-o", str(tmp_path / "out"), "--attack", "60")
+    outcome = CliRunner().invoke(app, ["release", str(card), "--epsilon", "0.1", *options])
+    assert isinstance(outcome.exception, DpreproError)
+    assert "refutes the guarantee" in str(outcome.exception)
+    assert "Nothing was spent and nothing was written" in str(outcome.exception)
+    assert not book_path().exists()
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_release_states_what_an_attack_showed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPREPRO_STATE", str(tmp_path / "state"))
+    card = write_table(tmp_path, "binary", rows_of("binary", 60), UNIT).with_name("patients.yaml")
+    card.write_text(card.read_text().replace("  ward: {categories: [a, b, c]}\n", ""))
+    out = tmp_path / "out"
+    release = ("release", card, "--epsilon", 1, "--delta", "1e-5", "--yes", "-o", out)
+    dprepro(*release, "--attack", 40)
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    text = (out / "statement.json").read_text()
+    json.loads(text, parse_constant=refuse)  # NaN and infinity are no JSON
+    found = Statement.model_validate_json(text).publisher.attack
+    assert found is not None
+    assert (found.shadow_models, found.judged, found.canary_rows) == (40, 20, 3)
+    assert (found.epsilon, found.delta) == (1, 1e-5)
+    assert AuditVerdict(found.verdict) in (AuditVerdict.WITHIN, AuditVerdict.FEW_RUNS)
+    page = " ".join((out / "statement.md").read_text().split())
+    assert "40 shadow models were fitted like this one" in page
+    assert f"under the ROC curve of its guesses is {found.auc:.3g} (0.5 is chance)" in page
+    assert "this says nothing of the people in the table" in page
+    assert "agree" in dprepro("verify", out)
+    few = CliRunner().invoke(app, [*map(str, release), "--attack", "39"])
+    assert few.exit_code == 2
+    assert "greater than or equal to 40" in few.output
+
+
+def test_methods_that_exchange_rows_have_another_in_the_canarys_place(tmp_path: Path) -> None:
+    name = next(
+        n for n, m in registry.all_methods().items()
+        if m.adjacency == "replace-one" and "binary" in m.tasks and not m.is_unverified
+    )  # fmt: skip
+    task = task_of(tmp_path, 1.0, "binary", name)
+    found = shadows_of(task, "binary", Domain(FEATURES, ("no", "yes")), np.random.default_rng(0))
+    assert registry.get(name).encoding in ENCODINGS
+    assert len(found.present[1]) == len(found.absent[1]) == module.ROWS + 1
