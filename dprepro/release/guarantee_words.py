@@ -92,7 +92,7 @@ def odds_in_words(
     of membership says yes: with a false positive rate a, its true positive rate is at most
     min(e^epsilon a + delta, 1 - (1 - a - delta) / e^epsilon).
     """
-    spare = f", plus {delta:g} (delta)" if delta else ""
+    spare = f", plus {delta:g} (delta, {_one_in(delta)})" if delta else ""
     rows = "one row" if unit == ROW and not title else f"the rows of one {title or unit}"
     said = [
         "Whatever anybody concludes from the release, and whatever else they know: they come to "
@@ -100,8 +100,9 @@ def odds_in_words(
         f"what it would be if {rows}, whichever, {_ELSE[relation]}{spare}. The same holds the "
         "other way round. The closer that factor is to 1, the less the release shows of anyone.",
         "For example: a test that takes somebody who is not in the table for a member of it with "
-        "a probability of 5 % recognises a member with a probability of at most "
-        f"{_percent(recognised(epsilon, delta, 0.05))}.",
+        "a probability of 5\u00a0% recognises a member with a probability of at most "
+        f"{_percent(recognised(epsilon, delta, 0.05))}. A guess that knows nothing has 5\u00a0%, "
+        "and a test that knows all has 100\u00a0%.",
     ]
     if delta > USUAL_DELTA:
         said.append(
@@ -123,7 +124,11 @@ def recognised(epsilon: float, delta: float, wrong: float) -> float:
 
 
 def _percent(share: float) -> str:
-    return f"{math.ceil(share * 10_000 - 1e-9) / 100:g} %"
+    return f"{math.ceil(share * 10_000 - 1e-9) / 100:g}\u00a0%"
+
+
+def _one_in(probability: float) -> str:
+    return f"1 in {math.floor(1 / probability * (1 + 1e-9)):,}"
 
 
 def mechanism_in_words(mechanism: str) -> str:

@@ -222,8 +222,8 @@ def _guarantee(statement: Statement) -> list[tuple[str, str]]:
         ("Rows", rows),
         ("Method", f"{of.method}, version {of.method_version}"),
         (
-            "The ledger says",
-            f"the guarantee {verdict}",
+            "By its ledger",
+            f"the guarantee {verdict}: {ACCOUNTANT} adds up all noisy answers in the file",
         ),
     ]
 
@@ -232,7 +232,9 @@ def _responsible(statement: Statement) -> list[tuple[str, str]]:
     """Return who, why, what for, where and until when, as far as the card says it."""
     told = statement.publisher.deployment
     said = {} if told is None else told.model_dump()
+    withdraws = f"If one {_whose(statement)} withdraws"
     return [
+        *([("What it is", told.description)] if told is not None and told.description else []),
         ("Who releases it", _listed(said.get("curators") or [_UNSAID])),
         ("Whom to ask", said.get("contact") or _UNSAID),
         ("What for", said.get("intended_use") or _UNSAID),
@@ -240,13 +242,14 @@ def _responsible(statement: Statement) -> list[tuple[str, str]]:
         ("Where", said.get("region") or _UNSAID),
         ("Since when", statement.publisher.date),
         ("Until when", said.get("until") or f"{_UNSAID}; the guarantee itself does not end"),
+        (withdraws, said.get("withdrawal") or f"{_UNSAID}; what that can mean stands below"),
         ("How well it predicts", in_short(statement.measured)),
     ]
 
 
 def _all_releases(statement: Statement) -> Section:
     of, privacy, all_of = statement.publisher, statement.privacy, statement.publisher.together
-    whose, told = _whose(statement), statement.publisher.deployment
+    whose = _whose(statement)
     differ = ", as the neighbours of the releases differ"
     spend = "With this one they spend" if of.earlier_releases else "It spends"
     counted = of.unit_title if all_of.unit == privacy.unit and of.unit_title else all_of.unit
@@ -264,14 +267,13 @@ def _all_releases(statement: Statement) -> Section:
             "The card sets no limit for all releases together."
             if of.limit is None
             else "The card limits what all releases spend together: epsilon "
-            f"{_short(of.limit.epsilon)}, delta {_short(of.limit.delta)}.",
+            f"{_short(of.limit.epsilon)}, delta {_short(of.limit.delta)}. Only the owner of the "
+            "data can raise that.",
         ),
         (
             f"If one {whose} withdraws:",
-            "what was released cannot be called back, and keeps its guarantee towards them. A "
-            "model without their rows is a further release, which spends more of the same limit. "
-            + (told.withdrawal if told is not None and told.withdrawal else
-               f"What else the publisher then does, {_UNSAID}."),
+            "a file that others have cannot be called back, and keeps its guarantee towards them. "
+            "A model without their rows is a further release, which spends more of the limit.",
         ),
     ]  # fmt: skip
     blocks: list[Text | Items | Table] = [Items(tuple(items))]
@@ -381,7 +383,7 @@ def _mechanisms(statement: Statement) -> Section:
             f"{_short(m.sensitivity)} ({m.norm})",
             _short(m.scale),
             f"{m.uses}",
-            f"epsilon {_short(m.epsilon)}, delta {_short(m.delta)}",
+            f"epsilon\u00a0{_short(m.epsilon)}, delta\u00a0{_short(m.delta)}",
         )
         for m in statement.mechanisms
     )

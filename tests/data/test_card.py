@@ -106,6 +106,8 @@ def test_a_misspelt_value_lists_the_allowed_ones(write_card: Callable[..., Path]
         ({"unit": "who"}, (), "give both `unit`"),
         ({"rows_per_unit": 2}, (), "give both `unit`"),
         ({"unit": "who", "rows_per_unit": 0}, (), "rows_per_unit"),
+        ({"unit_title": "one of\nthem"}, (), "unit_title"),
+        ({"unit_title": "p" * 41}, (), "unit_title"),
         ({"unit": "who", "rows_per_unit": "two"}, (), "rows_per_unit"),
         ({"unit": "who", "rows_per_unit": 10**7}, (), "rows_per_unit"),
         ({"unit": "y", "rows_per_unit": 2}, (), "is the `unit` and under `target`"),

@@ -104,9 +104,11 @@ def test_without_epsilon_a_test_is_a_guess_and_with_a_large_one_it_may_know_all(
 def test_the_odds_are_those_of_the_definition(adjacency: Adjacency) -> None:
     sentence, example = odds_in_words(1.0, 1e-6, adjacency, "patient_nbr", "patient")
     assert "at most 2.72 times (e^epsilon)" in sentence
-    assert sentence.count("1e-06 (delta)") == 1
+    assert "plus 1e-06 (delta, 1 in 1,000,000)" in sentence
     assert "the rows of one patient, whichever, had " in sentence
-    assert "at most 13.6 %" in example
+    assert "at most 13.6\u00a0%. A guess" in example
+    assert "(delta, 1 in 100,000)" in odds_in_words(1.0, 1e-5, adjacency, "row")[0]
+    assert "(delta, 1 in 33,333)" in odds_in_words(1.0, 3e-5, adjacency, "row")[0]
     assert "delta" not in odds_in_words(1.0, 0.0, adjacency, "row")[0]
 
 

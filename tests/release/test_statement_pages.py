@@ -135,6 +135,24 @@ def test_the_first_page_has_one_epsilon() -> None:
     assert sum(len(part.blocks) for part in others) > len(first.blocks)
 
 
+def test_what_the_card_says_stands_on_the_first_page() -> None:
+    told = {
+        "curators": ["A clinic"], "intended_use": "beds", "region": "USA", "contact": "c@d.example",
+        "until": "2027", "withdrawal": "fitted anew", "description": "A model of stays",
+        "justification": "by the board",
+    }  # fmt: skip
+    first = sections(state(model(), b"", publisher(deployment=told)))[0]
+    said = [
+        cell
+        for block in first.blocks
+        if block.kind == "table"
+        for row in block.rows
+        for cell in row
+    ]
+    assert {str(*value) if isinstance(value, list) else value for value in told.values()} <= {*said}
+    assert not [cell for cell in said if "the card does not say" in cell]
+
+
 def units(title: str = "", rows: int = 4) -> Statement:
     made = model("regression")
     kept = made.ledger_
