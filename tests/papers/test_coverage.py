@@ -19,6 +19,7 @@ PAPERS = os.environ.get("DPREPRO_PAPERS")
 # How many tables and figures each document numbers. The slides number none.
 NUMBERED = {
     "dp-ebm-2021": {"Table": 3, "Figure": 5},
+    "dp-gbdt-2021": {"Table": 0, "Figure": 0},
     "dp-llm-2020": {"Table": 0, "Figure": 10},
     "dp-xgboost-2022": {"Table": 0, "Figure": 0},
     "lazybb-2022": {"Table": 11, "Figure": 3},
@@ -30,7 +31,9 @@ NUMBERED = {
     "sbdt-2024": {"Table": 0, "Figure": 0},
 }
 # Documents of which only results of the authors' code are at hand.
-WITHOUT_TEXT = {"dp-xgboost-2022", "lazybb-2022-authors", "privatree-2023", "sbdt-2024"}
+WITHOUT_TEXT = {
+    "dp-gbdt-2021", "dp-xgboost-2022", "lazybb-2022-authors", "privatree-2023", "sbdt-2024",
+}  # fmt: skip
 # The report speaks of Figure 5 of the DP-EBM paper, too.
 OTHERS = {"replication-report-2025": {("Figure", 5)}}
 

@@ -2,6 +2,7 @@
 
 import csv
 import os
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,37 @@ def test_every_error_of_dp_xgboost_is_a_cell():
     }
     assert len(cells) == 35
     assert cells == printed
+
+
+@pytest.mark.skipif(not FILES.is_dir(), reason="no ../published beside $DPREPRO_DATA")
+def test_every_figure_of_dp_gbdt_but_percentage_errors_is_a_cell_digit_by_digit():
+    """Errors in per cent are accuracies; a table is a file, a column the switches of its rows."""
+    names = {"adult": "adult-45222", "yearMSD-10000": "year-msd-10000"}
+    columns = {("false", "true"): "filtering", ("true", "false"): "clipping"}
+    files, printed, left_out = {}, {}, 0
+    for row in rows(FILES / "dp_gbdt_2021.csv"):
+        if row["metric"] == "mape_pct":
+            left_out += 1
+            continue
+        switches = (row["leaf_clipping"], row["gradient_filtering"])
+        method = "-".join([
+            f"dp-gbdt-{columns.get(switches, 'both')}",
+            *["equal"] * (row["balanced_partition"] == "true"),
+            *["rejection"] * (row["tree_rejection"] == "true"),
+        ])  # fmt: skip
+        mean, std = Decimal(row["mean"]), Decimal(row["std"])
+        if row["metric"] == "error_rate_pct":
+            mean, std = 1 - mean / 100, std / 100
+        method = "gbdt" if row["method"] == "gbdt" else method
+        data = names.get(row["dataset"], row["dataset"])
+        figures = files.setdefault(row["source_file"], {})
+        figures[data, method, row["epsilon"]] = (mean, std)
+    for row in rows(FOLDER / "dp-gbdt-2021" / "cells.csv"):
+        figures = printed.setdefault(row["table"], {})
+        place = (row["dataset"], row["method"], row["epsilon"])
+        figures[place] = (Decimal(row["mean"]), Decimal(row["std"]))
+    assert (len(files), left_out, sum(map(len, printed.values()))) == (19, 256, 1025)
+    assert all(figures in printed.values() for figures in files.values())
 
 
 def test_a_standard_error_over_folds_is_judged_as_one():
