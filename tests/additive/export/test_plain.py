@@ -20,6 +20,8 @@ def test_terms_hold_the_functions_and_what_is_added_elsewhere() -> None:
     assert town.values[town.categories.index("Zürich")] == values[3][2] == town.other
     assert [term.notes_missing for term in known.terms] == [False, False, True, False, True]
     assert age.bounds == (0.0, 100.0)
+    (first,) = plain(small.model(features=[small.categorical("x", [0], ["a"], 0)])).terms
+    assert not first.notes_missing
     assert (town.missing, simple.missing, simple.other) == (values[3][1], 0.0, 0.0)
     assert "NA" not in town.missing_texts
     assert "?" in town.missing_texts
