@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.docs.pages import PAGES, ROOT, Block, blocks, commands, shape
+from tests.docs.pages import PAGES, ROOT, Block, blocks, shape
 from tests.docs.session import Session
 
 
@@ -40,7 +40,7 @@ def rewrite(page: str, text: str, block: Block, new: str) -> str:
 
 
 def main(pages: Sequence[str]) -> int:
-    """Run what stands before each stated output; 1 if a stated line is gone."""
+    """Do all that the pages say, in order; 1 if a line that they state is gone."""
     data = Path(os.environ["DPREPRO_DATA"])
     gone = 0
     for page in pages:
@@ -53,9 +53,8 @@ def main(pages: Sequence[str]) -> int:
             for i in range(len(blocks(page))):
                 found = blocks(page)  # a block before this one may be longer now
                 if found[i].language != "text":
-                    session.write(found[i])
+                    session.do(found[i])
                     continue
-                session.output = "".join(map(session.run, commands(found[i - 1].text)))
                 new, lost = renewed(found[i].text, session.output)
                 text = (ROOT / page).read_text()
                 (ROOT / page).write_text(rewrite(page, text, found[i], new))

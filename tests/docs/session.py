@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import socket
@@ -15,7 +16,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from tests.docs.pages import ROOT, Block, commands
-from tests.docs.rules import RULES, Rule, write_short_configs
+from tests.docs.rules import EXTRAS, NOT_RUN, RULES, Rule, write_short_configs
 from tests.docs.warm import start
 
 LIMIT = 480
@@ -52,7 +53,39 @@ class Session:
             script = self.folder / ".venv" / "bin" / "dprepro"
             self.left_running.append(start(script, self.environment))
 
-    def run_block(self, block: Block) -> None:
+    def do(self, block: Block) -> None:
+        """Do what a block says, with what its rules add; one of text, an output, is left alone."""
+        extras = [extra for extra in EXTRAS if extra.block == block.name]
+        for extra in extras:
+            if extra.before:
+                extra.before(self.folder)
+        if any(block.text.startswith(other.begins) for other in NOT_RUN):
+            return
+        if block.language == "sh":
+            self._run_block(block)
+        elif block.name:
+            self.write(block)
+        elif block.language == "pycon":
+            assert ">>>" in block.text
+            self.run(f".venv/bin/python -m doctest -o ELLIPSIS {self._written(block, '.txt')}")
+        elif block.language == "python":
+            self.run(f".venv/bin/python {self._written(block, '.py')}")
+        elif block.language == "":
+            paths = re.findall(r"^[\w./]+|(?<=  )[\w.]+/(?=  )", block.text, re.MULTILINE)
+            assert paths
+            assert [path for path in paths if not (self.folder / path).exists()] == []
+        else:
+            assert block.language == "text", f"{block.language!r} is neither run nor in NOT_RUN"
+        for extra in extras:
+            for command in extra.then:
+                self.run(command)
+
+    def _written(self, block: Block, ending: str) -> str:
+        file = self.folder / f"block-{block.line}{ending}"
+        file.write_text(block.text)
+        return file.name
+
+    def _run_block(self, block: Block) -> None:
         """Run every command of a shell block; `output` is then all that they printed."""
         self.output, failures = "", []
         for command in commands(block.text):
