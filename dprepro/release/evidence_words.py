@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dprepro.privacy.guarantee_status import AuditVerdict
 from dprepro.release.guarantee_words import number
 from dprepro.release.statement import AttackRecord, AuditRecord, Privacy, Publisher
+from dprepro.runtime.terminal import counted
 
 HEADS = ("Audit", "Stated", "Reached at least", "Confidence", "Runs", "Result", "Recorded")
 """Of the table of audits."""
@@ -15,7 +16,7 @@ HEADS = ("Audit", "Stated", "Reached at least", "Confidence", "Runs", "Result", 
 _NO_PROOF = (
     "An audit tries to refute a guarantee: it fits a method many times to two neighbouring tables, "
     "and tells them apart by what is released. One above the stated epsilon would refute it. None "
-    "can prove it, nor is any of this release."
+    "can prove it, and none was made of this file itself."
 )
 
 
@@ -28,10 +29,13 @@ def audits_in_words(of: Publisher) -> list[str]:
     whose = "" if known else " It is not on record which version was audited."
     most = max(known or of.audits, key=_share)
     said = (
-        f"Of the {len(of.audits)} audit(s) on record for {method}, {most.subject} showed most of "
-        f"what is stated: epsilon {number(most.lower_bound)} at least, of {most.epsilon:.4g}, with "
-        f"a confidence of {most.confidence:.0%}, by {_fits(most)}.{whose}"
+        f"Of {counted(len(of.audits), 'audit')} on record for {method}, {most.subject} showed most "
+        f"of what is stated: epsilon {number(most.lower_bound)} at least, of {most.epsilon:.4g}, "
+        f"with a confidence of {most.confidence:.0%}, by {_fits(most)}.{whose}"
     )
+    few = sum(a.verdict == AuditVerdict.FEW_RUNS.value for a in of.audits)
+    if few:
+        said += f" {few} of them had too few runs to show anything."
     return [said, _NO_PROOF]
 
 

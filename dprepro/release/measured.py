@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from dprepro.additive.file import LoadedClassifier, LoadedRegressor
 from dprepro.additive.measurement import (
+    HIDDEN,
     Estimate,
     GroupSums,
     Measurement,
@@ -67,6 +68,8 @@ class GroupMeasured(_Part):
         Which rows: those of a feature's group, or all rows, without a feature.
     rows
         Their noisy number.
+    share
+        Of the second class; None for regression.
     error
         Two classes: the share that was predicted wrongly. Regression: the root mean squared error.
     difference
@@ -77,6 +80,7 @@ class GroupMeasured(_Part):
     feature: str | None
     group: str
     rows: int
+    share: Figure | None
     error: Figure
     difference: Figure
 
@@ -140,6 +144,7 @@ def _groups(found: Measurement, sums: GroupSums) -> list[GroupMeasured]:
     return [
         GroupMeasured(
             feature=sums.feature, group=name, rows=max(0, round(of_group.rows)),
+            share=None if found.bound is not None else Figure.of(of_group.share(0)),
             error=Figure.of(error(of_group), scale),
             difference=Figure.of(difference(of_group), scale),
         )
@@ -154,17 +159,23 @@ def in_short(measured: Measured | None) -> str:
     (whole,) = (group for group in measured.groups if group.feature is None)
     area = measured.area
     if area is not None and area.value is not None and area.upper - area.lower < _WIDE:
-        return f"area under the ROC curve {with_interval(area)}, on rows that did not train it"
+        return (
+            f"area under the ROC curve {with_interval(area)}, on rows that did not train it; 0.5 "
+            "is what chance gives, and 1 is the best"
+        )
     if whole.error.value is None or area is not None:
         return "it was measured, and the noise hides it"
     return f"root mean squared error {with_interval(whole.error)}, on rows that did not train it"
 
 
-def in_words(measured: Measured) -> list[str]:
-    """Return how the figures came about, and what they do not say."""
+def in_words(measured: Measured, label: str = "") -> list[str]:
+    """Return how the figures came about, and what they do not say.
+
+    `label` is the second of two classes.
+    """
     share, groups = measured.held_out, [g for g in measured.groups if g.feature is not None]
     said = [
-        f"About {share:.0%} of the rows were held out by chance, all rows of one owner together, "
+        f"About {share:.0%} of the rows were held out by chance, all rows of one unit together, "
         "and did not train the model. They were counted with noise, which spends a part of the "
         "epsilon above. An interval, in brackets, has 95% for noise and sampling together."
     ]
@@ -174,6 +185,11 @@ def in_words(measured: Measured) -> list[str]:
             "the same score it counts half, and so is a little too small."
         )
         said.append(_calibration_in_words(measured.bins))
+        said.append(
+            "A row is predicted wrongly if the label that the model finds likelier is not its own. "
+            f"A model that never predicts {label} is wrong as often as {label} occurs: compare "
+            "both columns."
+        )
     else:
         said.append(
             f"A residual beyond {measured.bound:.4g} counts as {measured.bound:.4g}: if many are, "
@@ -182,11 +198,34 @@ def in_words(measured: Measured) -> list[str]:
     if groups:
         said.append(
             "Noise hides small groups. Nothing can be said of a group of fewer than "
-            f"{measured.smallest:,} held-out rows, about {measured.smallest / share:,.0f} in the "
-            "table, however badly the model serves it."
+            f"{measured.smallest:,} held-out rows, about {measured.smallest / share:,.0f} of those "
+            "that are used, however badly the model serves it. Numbers of rows are noisy, too, by "
+            f"up to about {HIDDEN * measured.smallest:,.0f}, so they do not add up."
         )
+        said += _served_worse(measured)
     else:
         said.append("Whom the model serves worse was not measured: the card names no `subgroups`.")
+    return said
+
+
+def _served_worse(measured: Measured) -> list[str]:
+    """Return which groups have a larger error than all rows, beyond both intervals."""
+    (whole,) = (group for group in measured.groups if group.feature is None)
+    known = [g for g in measured.groups if g.feature is not None and g.error.value is not None]
+    worse = [f"{g.feature} {g.group}" for g in known if g.error.lower > whole.error.upper]
+    hidden = [
+        f"{g.feature} {g.group}"
+        for g in measured.groups
+        if g.feature is not None and g.error.value is None
+    ]
+    said = [f"Hidden by noise: {', '.join(hidden)}."] if hidden else []
+    if worse:
+        said.append(
+            f"Larger errors than for all rows, beyond both intervals: {', '.join(worse)}. Of "
+            f"{len(known)} groups, chance alone shows this for hardly any."
+        )
+    elif known:
+        said.append("No group has a larger error than all rows, beyond both intervals.")
     return said
 
 
@@ -207,7 +246,7 @@ def _calibration_in_words(bins: list[BinOfProbabilities]) -> str:
     )
 
 
-def heads(measured: Measured) -> tuple[str, ...]:
+def heads(measured: Measured, label: str = "") -> tuple[str, ...]:
     """Return the heads of the table of groups."""
     if measured.area is None:
         return (
@@ -216,7 +255,13 @@ def heads(measured: Measured) -> tuple[str, ...]:
             "Root mean squared error",
             "Mean of target minus prediction",
         )
-    return ("Rows", "About how many", "Predicted wrongly", "Observed less predicted")
+    return (
+        "Rows",
+        "About how many",
+        f"Share of {label}",
+        "Predicted wrongly",
+        "Observed less predicted",
+    )
 
 
 def table(measured: Measured) -> list[tuple[str, ...]]:
@@ -226,6 +271,7 @@ def table(measured: Measured) -> list[tuple[str, ...]]:
         (
             group.group if group.feature is None else f"{group.feature}: {group.group}",
             f"{group.rows:,}",
+            *([] if group.share is None else [shown(group.share)]),
             shown(group.error),
             shown(group.difference),
         )

@@ -32,6 +32,7 @@ def registry_record(statement: Statement) -> dict[str, Any]:
     told = of.deployment
     assert told is not None, "texts_for_others asks"
     title = of.title or of.dataset
+    rows = "all rows" if statement.measured is None else "rows"
     whom = unit_in_words(privacy.unit, privacy.rows_per_unit, of.unit_title)
     spent = _bounded(privacy.spent.of_unit)
     details = f"{said.privacy_parameters}, stated. Spent: epsilon {spent} for {whom}"
@@ -40,7 +41,7 @@ def registry_record(statement: Statement) -> dict[str, Any]:
         "data_curators": list(told.curators),
         "description": told.description
         or f"An additive model ({of.method}) of {statement.data.target or 'the target'}, fitted to "
-        f"all rows of {title}. {said.data_domain}.",
+        f"{rows} of {title}. {said.data_domain}.",
         "intended_use": told.intended_use,
         "data_product_type": "Machine learning model",
         "data_product_region": told.region,

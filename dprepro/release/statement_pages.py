@@ -23,6 +23,7 @@ from dprepro.release.evidence_words import (
 )
 from dprepro.release.guarantee_words import (
     factor,
+    is_bounded,
     mechanism_in_words,
     neighbours_in_words,
     number,
@@ -167,9 +168,10 @@ def _first_page(statement: Statement) -> Section:
     if privacy.holds:
         blocks.append(
             Text(
-                f"The release shows only a limited amount about any one {whose}: whether they "
-                "were in the table, and what it says of them. Epsilon and delta below are that "
-                "limit, and it holds even against somebody who knows all other rows.",
+                f"The release shows only so much about whether any one {whose} was in the "
+                "table, and about what the table says of them, as epsilon and delta below allow. "
+                "This limit holds even against somebody who knows all other rows."
+                + _of_size(statement),
                 "What it guarantees, and about whom.",
             )
         )
@@ -200,12 +202,24 @@ def _first_page(statement: Statement) -> Section:
     return Section("", tuple(blocks))
 
 
+def _of_size(statement: Statement) -> str:
+    """Return what the guarantee leaves out if the number of rows is public."""
+    if statement.publisher.rows is None and not is_bounded(Adjacency(statement.privacy.relation)):
+        return ""
+    return (
+        " It does not cover the number of rows in the table, which is public: somebody who knows "
+        "all other rows could count them, and so tell whether rows are missing."
+    )
+
+
 def _guarantee(statement: Statement) -> list[tuple[str, str]]:
     """Return the one epsilon that is stated, and what it is about."""
     of, privacy = statement.publisher, statement.privacy
     relation = Adjacency(privacy.relation)
     rows = (
-        "all; the card does not state how many" if of.rows is None else f"{of.rows:,} in the file"
+        "all; the card does not state how many"
+        if of.rows is None
+        else f"{of.rows:,} in the table, a number that is public"
     )
     verdict = "holds" if privacy.holds else "does not hold"
     if privacy.is_authors_word:
@@ -241,7 +255,7 @@ def _responsible(statement: Statement) -> list[tuple[str, str]]:
         ("Why with this guarantee", said.get("justification") or _UNSAID),
         ("Where", said.get("region") or _UNSAID),
         ("Since when", statement.publisher.date),
-        ("Until when", said.get("until") or f"{_UNSAID}; the guarantee itself does not end"),
+        ("To be used until", said.get("until") or f"{_UNSAID}; the guarantee itself does not end"),
         (withdraws, said.get("withdrawal") or f"{_UNSAID}; what that can mean stands below"),
         ("How well it predicts", in_short(statement.measured)),
     ]
@@ -260,7 +274,12 @@ def _all_releases(statement: Statement) -> Section:
             f"{spend}, for each {counted}: epsilon {number(all_of.epsilon)} at delta "
             f"{_short(all_of.delta)} ({all_of.relation}"
             f"{differ if all_of.relation != privacy.relation else ''}"
-            f"{PARALLEL if all_of.is_parallel else ''}).",
+            f"{PARALLEL if all_of.is_parallel else ''})."
+            + (
+                " That is the same noise, read at the delta of the limit."
+                if all_of.delta != privacy.delta and not of.earlier_releases
+                else ""
+            ),
         ),
         (
             "",
@@ -406,9 +425,10 @@ def _measured(statement: Statement) -> Section:
     found = statement.measured
     blocks: tuple[Text | Items | Table, ...] = ()
     if found is not None:
-        columns = heads(found)
+        label = statement.data.labels[1] if statement.data.labels else ""
+        columns = heads(found, label)
         groups = Table("Groups", tuple(table(found)), columns, frozenset(columns[1:]))
-        blocks = (_list(in_words(found)), groups)
+        blocks = (_list(in_words(found, label)), groups)
     return Section("How well it predicts, and for whom", blocks)
 
 
@@ -475,7 +495,9 @@ def _points(statement: Statement) -> Section:
         else f" Of one {whose} at most {privacy.rows_per_unit} rows count, so those with many "
         "weigh less than in the table."
     )
-    actors = told.actors if told is not None and told.actors else f"Who that is, {_UNSAID}."
+    actors = f"Who runs it, {_UNSAID}."
+    if told is not None:
+        actors = told.actors or f"It is released by {_listed(told.curators)}."
     sources = told.sources if told is not None and told.sources else _UNSAID
     points = [
         (

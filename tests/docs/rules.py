@@ -202,6 +202,11 @@ RULES = {
             "--delta 1e-5 --output released",
             replace=(("card.yaml", "shop-card.yaml"),),
         ),
+        Rule("dprepro verify release", replace=(("verify release", "verify released"),)),
+        Rule(
+            'dprepro withdraw release --reason "the table had rows of two years only"',
+            replace=(("withdraw release", "withdraw released"),),  # docs/release.md does the other
+        ),
         # So that `score` has a model with rows held out.
         Rule("dprepro fit adult --method dp-ebm-gdp --epsilon 1 --output model.json", "--split 0"),
         Rule("dprepro run adult telco --jobs 4 --splits 5", f"--results mine {FEW}"),

@@ -145,11 +145,37 @@ def test_figures_are_put_into_words() -> None:
     assert "misses the prediction in" not in " ".join(in_words(far))  # 1/2 is in both bins
     assert in_short(hidden) == "it was measured, and the noise hides it"
     assert "0 have enough rows to compare with what happened." in " ".join(in_words(hidden))
-    assert table(hidden) == [("all", "2,000", "hidden by noise", "hidden by noise")]
-    assert table(near)[0][2].startswith("20.0% (18.")
+    assert table(hidden) == [("all", "2,000", *3 * ["hidden by noise"])]
+    assert table(near)[0][2].startswith("50.0% (47.")  # of the second class
+    assert table(near)[0][3].startswith("20.0% (18.")
     assert "names no `subgroups`" in in_words(near)[-1]
     swapped = counted(400, 1.0, 20)
     assert "misses the prediction in 2 of them; by chance one" in " ".join(in_words(swapped))
+
+
+def test_groups_that_the_model_serves_worse_are_named() -> None:
+    sums = [[1000, 0, 0, wrong - 500] for wrong in (150, 400)]
+    groups = [*sums, [20, 0, 0, 0]]
+    found = measured_of(
+        small.model(
+            "binary",
+            measurement={
+                "about": "", "held_out": 0.25, "power": 0,
+                "scores": {"edges": [0.0], "counts": [[800, 200], [200, 800]], "noise": 10.0},
+                "sums": [
+                    {"feature": None, "groups": ["all"], "sums": [[2020, 0, 0, -460]],
+                     "noise": 10.0},
+                    {"feature": "ward", "groups": ["A", "B", "C"], "sums": groups, "noise": 10.0},
+                ],
+            },
+        )
+    )  # fmt: skip
+    assert found is not None
+    said = " ".join(in_words(found, "yes"))
+    assert "beyond both intervals: ward B. Of 2 groups" in said
+    assert "Hidden by noise: ward C." in said
+    assert "never predicts yes is wrong as often as yes occurs" in said
+    assert "by up to about 20, so they do not add up" in said
 
 
 @pytest.mark.parametrize(

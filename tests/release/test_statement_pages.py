@@ -131,8 +131,14 @@ def test_the_first_page_has_one_epsilon() -> None:
     (table, responsible) = (block for block in first.blocks if block.kind == "table")
     assert table.rows[0] == ("Epsilon", "1")
     assert [row[0] for row in table.rows].count("Epsilon") == 1
-    assert dict(responsible.rows)["Until when"].startswith("the card does not say")
+    assert dict(responsible.rows)["To be used until"].startswith("the card does not say")
     assert sum(len(part.blocks) for part in others) > len(first.blocks)
+
+
+def test_the_guarantee_leaves_out_a_number_of_rows_that_is_public() -> None:
+    said = "somebody who knows all other rows could count them"
+    assert said in as_markdown(state(model(), b"", publisher(rows=500)))
+    assert said not in as_markdown(state(model(), b"", publisher(rows=None)))
 
 
 def test_what_the_card_says_stands_on_the_first_page() -> None:
