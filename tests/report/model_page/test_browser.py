@@ -113,6 +113,19 @@ def test_it_shows_all_functions_by_importance_and_loads_nothing(opened):
     assert len(page.find_elements(By.CSS_SELECTOR, ".card .bar-of")) == 5
 
 
+def test_a_band_that_the_frame_cuts_ends_in_an_arrow(opened):
+    made = values()
+    made["features"][0]["values"] = [10**7, -(10**7), 0, 0, 0]
+    cut = ".card[data-feature=city] .whisker.cut"
+    for noise, arrows in ((10**6, 0), (10**9, 5)):
+        made["features"][0]["noise"] = 5 * [noise]
+        page = opened(model_from_json(made))
+        assert len(page.find_elements(By.CSS_SELECTOR, cut)) == arrows
+    for path in page.find_elements(By.CSS_SELECTOR, cut):
+        left, tip = re.findall(r"[\d.]+ [\d.]+", path.get_attribute("d"))[:2]
+        assert float(left.split()[1]) > float(tip.split()[1])  # the upper one points up
+
+
 @pytest.mark.parametrize("is_alike", [False, True])
 def test_functions_have_one_scale_where_it_is_readable(opened, is_alike):
     """A fifth of it for half of the functions: of three, age alone is large."""

@@ -178,9 +178,13 @@ function chart(k, options) {
   function whisker(bin, at) {
     const noise = noiseOf(k, bin), released = valueOf(releasedOf(k), bin);
     if (noise === null) return [];
-    const [top, foot] = [1, -1].map((sign) => clipped(released + sign * DEVIATIONS * noise));
-    const cap = isSmall ? 2 : 4, across = `h ${2 * cap} m ${-cap} 0`;
-    return [path("whisker", `M ${at - cap} ${top} ${across} V ${foot} m ${-cap} 0 ${across}`)];
+    const cap = isSmall ? 2 : 4, ends = [1, -1].map((sign) => {
+      const value = released + sign * DEVIATIONS * noise, end = clipped(value);
+      const isCut = end !== y(value), back = isCut ? end + sign * cap : end; // an arrow, or a bar
+      return { end, isCut, tip: `M ${at - cap} ${back} L ${at} ${end} L ${at + cap} ${back}` };
+    });
+    const [top, foot] = ends, kind = top.isCut || foot.isCut ? "whisker cut" : "whisker";
+    return [path(kind, `${top.tip} M ${at} ${top.end} V ${foot.end} ${foot.tip}`)];
   }
 
   const perPixel = () => (upper - lower) / (frame.bottom - frame.top);
