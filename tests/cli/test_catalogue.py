@@ -54,7 +54,7 @@ def test_every_document_is_listed_with_its_printed_cells(monkeypatch: pytest.Mon
     lines = dprepro("documents").splitlines()
     assert len(lines) == len(load_documents())
     for line, (name, document) in zip(lines, load_documents().items(), strict=True):
-        assert line.split()[:3] == [name, str(len(document.cells())), "cells"]
+        assert line.split()[:3] == [name, f"{len(document.cells()):,}", "cells"]
         assert line.endswith(document.title)
 
 

@@ -653,7 +653,7 @@ def test_a_model_reads_its_own_training_file_as_the_fit_did(
         con = duckdb.connect()
         con.sql(f"create table new_rows as select * from '{tmp_path / file}'")
         marks = ("", "?", "NA", "-200", "-99")
-        said = con.sql(to_sql(model, "new_rows", marks)).df()["probability"]
+        said = con.sql(to_sql(model, "new_rows", "duckdb", marks)).df()["probability"]
         np.testing.assert_allclose(said, probabilities, rtol=1e-9)
     if kind in (by_r, long_texts):
         (tmp_path / "m.py").write_text(to_python(model), "utf8")
