@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -72,29 +73,21 @@ def report(
         )
         explained = load_reviewed()
         held_out = [] if config else read_held_out(results, found, documents)
-        judged = check_documents(
-            documents,
-            found,
-            explained.deviations,
-            widths,
-            None,
-            explained.claims,
+        judge = partial(
+            check_documents,
+            results=found,
+            deviations=explained.deviations,
+            margins=widths,
+            claim_deviations=explained.claims,
             held_out=held_out,
         )
+        judged = judge(documents)
         if paper is None:
             # A page about somebody's own results does not list what no run of theirs answers to.
             answered = {cell.published.paper for cell in judged.verdicts if cell.result is not None}
             if len(answered) < len(documents):
                 documents = [d for d in documents if d.paper in answered]
-                judged = check_documents(
-                    documents,
-                    found,
-                    explained.deviations,
-                    widths,
-                    None,
-                    explained.claims,
-                    held_out=held_out,
-                )
+                judged = judge(documents)
                 tables = [table for table in tables if table.paper in (None, "", *answered)]
         patience.step("reading the ledgers and machines of the runs")
         runs, audits = runs_of(found), read_audits(results)
