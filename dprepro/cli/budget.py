@@ -205,7 +205,7 @@ def withdraw(
     published cannot be called back: who has the model keeps what it discloses. The folder gets a
     file, withdrawn.json, to publish in the place where the release was.
 
-    Example: dprepro withdraw release --reason "the table had rows of two years only"
+    Example: dprepro withdraw release --reason "replaced by a model of the grown table"
     """
     from dprepro.release.withdrawal import FILE, withdraw_folder
 
