@@ -68,8 +68,8 @@ class Bad(Noisy):
             time.sleep(1000)
         if self.how == "holds-the-gil":
             re.match(r"(a+)+$", "a" * 60 + "b")
-        if self.how == "unless-mended" and not os.path.exists(os.environ["MENDED"]):
-            raise RuntimeError("not mended yet")
+        if self.how == "unless-fixed" and not os.path.exists(os.environ["FIXED"]):
+            raise RuntimeError("not fixed yet")
         return super().fit(X, y)
 
 
@@ -98,7 +98,7 @@ METHODS = [
     method("lacks-module", noisy, requires="surely_not_installed"),
     *(
         method(how, bad(how))
-        for how in ("raises", "exits", "is-killed", "sleeps", "holds-the-gil", "unless-mended")
+        for how in ("raises", "exits", "is-killed", "sleeps", "holds-the-gil", "unless-fixed")
     ),
 ]
 '''
@@ -154,7 +154,7 @@ class Lab:
         return {
             **os.environ,
             "DPREPRO_METHODS": str(self.folder / "methods"),
-            "MENDED": str(self.folder / "mended"),
+            "FIXED": str(self.folder / "fixed"),
             "COLUMNS": "200",
             "PAUSES": "yes",
         }
@@ -230,7 +230,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     """A laboratory of its own, whose methods are registered in this process too."""
     lab = Lab(tmp_path)
     monkeypatch.setenv("DPREPRO_METHODS", lab.environment["DPREPRO_METHODS"])
-    monkeypatch.setenv("MENDED", lab.environment["MENDED"])
+    monkeypatch.setenv("FIXED", lab.environment["FIXED"])
     registry.all_methods.cache_clear()
     yield lab
     registry.all_methods.cache_clear()

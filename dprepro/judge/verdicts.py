@@ -331,7 +331,7 @@ def printed_sample(cell: PublishedCell, document: Document) -> Sample:
     """Return a printed mean with what is known of its spread.
 
     A printed standard error stays as it is, whatever the splits of the protocol. A figure without a
-    standard deviation is taken for a single run. So is a mean over runs that share one draw of
+    standard deviation counts as a single run. So does a mean over runs with one and the same
     noise, or one split: what they share does not vary between them, so their spread is a lower
     bound.
     """

@@ -28,7 +28,9 @@ _WIDE = 0.5
 _HIDDEN = "hidden by noise"
 
 
-class _Part(BaseModel):
+class StatementPart(BaseModel):
+    """A part of a statement: it cannot be changed, and takes no key that it does not know."""
+
     model_config = ConfigDict(
         extra="forbid",
         frozen=True,
@@ -37,7 +39,7 @@ class _Part(BaseModel):
     )
 
 
-class Figure(_Part):
+class Figure(StatementPart):
     """A value with its interval of 95%, for noise and sampling. None: the noise hides it."""
 
     value: float | None
@@ -51,7 +53,7 @@ class Figure(_Part):
         return cls(value=value, lower=lower or 0.0, upper=upper or 0.0)
 
 
-class BinOfProbabilities(_Part):
+class BinOfProbabilities(StatementPart):
     """Rows with a predicted probability from `lower` to `upper`; the share of the second class."""
 
     lower: float
@@ -59,7 +61,7 @@ class BinOfProbabilities(_Part):
     observed: Figure
 
 
-class GroupMeasured(_Part):
+class GroupMeasured(StatementPart):
     """A group of held-out rows.
 
     Attributes
@@ -85,7 +87,7 @@ class GroupMeasured(_Part):
     difference: Figure
 
 
-class Measured(_Part):
+class Measured(StatementPart):
     """How well the model predicts rows that did not train it.
 
     Attributes

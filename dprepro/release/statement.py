@@ -13,7 +13,7 @@ import math
 from importlib import resources
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from dprepro.additive.describe import bands_in_words, intervals_in_words
 from dprepro.additive.file import LoadedClassifier, LoadedRegressor
@@ -29,7 +29,7 @@ from dprepro.release.guarantee_words import (
     releases_in_words,
     unit_in_words,
 )
-from dprepro.release.measured import Measured, measured_of
+from dprepro.release.measured import Measured, StatementPart, measured_of
 from dprepro.runtime.errors import DpreproError
 
 Relation = Literal["zero-out", "add/remove-one", "replace-one"]
@@ -67,16 +67,7 @@ def _may_lack(schema: dict[str, Any], keys: tuple[str, ...]) -> None:
 SCHEMA = "statement.schema.json"
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        allow_inf_nan=False,
-        json_schema_serialization_defaults_required=True,
-    )
-
-
-class AuditRecord(_Part):
+class AuditRecord(StatementPart):
     """What one empirical audit of the method reached; not of this release.
 
     `lower_bound` is a bound on epsilon from below with the given `confidence`, None if infinite.
@@ -98,7 +89,7 @@ class AuditRecord(_Part):
     method_version: int | None = None
 
 
-class AttackRecord(_Part):
+class AttackRecord(StatementPart):
     """What an attack on models that were fitted as the released one showed; no private row is read.
 
     Of `shadow_models` fits to `rows` drawn rows, with `canary_rows` equal ones of a canary or
@@ -122,7 +113,7 @@ class AttackRecord(_Part):
     verdict: str
 
 
-class Together(_Part):
+class Together(StatementPart):
     """What several releases of the same rows spend, at `delta`; `epsilon` is None if infinite.
 
     `unit` is whose rows that protects, and `relation` says who are neighbours. With `is_parallel`
@@ -139,7 +130,7 @@ class Together(_Part):
     is_parallel: bool = False
 
 
-class EarlierRelease(_Part):
+class EarlierRelease(StatementPart):
     """A release that the budget book had before, with the stated privacy parameters.
 
     `model_sha256` is that of its model file, which its own statement names; None if it was not
@@ -156,14 +147,14 @@ class EarlierRelease(_Part):
     withdrawn: str | None
 
 
-class Limit(_Part):
+class Limit(StatementPart):
     """What all releases of a dataset may spend together."""
 
     epsilon: float
     delta: float
 
 
-class Publisher(_Part):
+class Publisher(StatementPart):
     """What the publisher says, beside the model file: nothing in that file proves it.
 
     Attributes
@@ -242,14 +233,14 @@ class Publisher(_Part):
     deployment: Deployment | None = None
 
 
-class ModelFile(_Part):
+class ModelFile(StatementPart):
     """The file that the statement is about."""
 
     file: Literal["model.json"] = "model.json"
     sha256: Sha256
 
 
-class PublicFeature(_Part):
+class PublicFeature(StatementPart):
     """What is taken as public of one feature: its bounds, or all its categories."""
 
     name: str
@@ -260,7 +251,7 @@ class PublicFeature(_Part):
     measured_in: str | None = None
 
 
-class DataDomain(_Part):
+class DataDomain(StatementPart):
     """What the data are about, as far as it is public."""
 
     task: Literal["binary", "regression"]
@@ -270,7 +261,7 @@ class DataDomain(_Part):
     features: list[PublicFeature]
 
 
-class Spent(_Part):
+class Spent(StatementPart):
     """The epsilon that the releases add up to, at the stated delta; None if infinite.
 
     Of one unit and of one row under the stated relation, and of one unit under replace-one.
@@ -281,7 +272,7 @@ class Spent(_Part):
     under_replace_one: float | None
 
 
-class Privacy(_Part):
+class Privacy(StatementPart):
     """The guarantee: privacy parameters, unit of privacy, and who are neighbours.
 
     With `is_authors_word` the method is the publisher's own: its ledger is the word of its author.
@@ -303,7 +294,7 @@ class Privacy(_Part):
     spent: Spent
 
 
-class Mechanism(_Part):
+class Mechanism(StatementPart):
     """One kind of noisy release.
 
     `sensitivity` is how far one row moves a release, in the norm `norm`; `scale` the standard
@@ -322,7 +313,7 @@ class Mechanism(_Part):
     delta: float
 
 
-class NotCovered(_Part):
+class NotCovered(StatementPart):
     """What the guarantee says nothing about.
 
     `reads`, `gaps` and `floating_point` are those of the ledger. `always` holds for every release.
@@ -334,7 +325,7 @@ class NotCovered(_Part):
     always: list[str]
 
 
-class Registry(_Part):
+class Registry(StatementPart):
     """The fields of public registries of deployments, in words."""
 
     data_domain: str
@@ -349,7 +340,7 @@ class Registry(_Part):
     release_frequency: str
 
 
-class Statement(_Part):
+class Statement(StatementPart):
     """The whole statement.
 
     `bands` says what the noise bands of functions are and are not, and, where that was released,

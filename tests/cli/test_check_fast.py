@@ -313,11 +313,11 @@ def test_what_the_config_asks_for_no_longer_is_said(ran, lab):
 
 
 def test_a_fit_that_fails_now_is_a_difference(lab, in_process, monkeypatch):
-    allows_fits = lab.folder / "mended"  # the method fails as long as this file is not there
+    allows_fits = lab.folder / "fixed"  # the method fails as long as this file is not there
     allows_fits.touch()
-    monkeypatch.setenv("MENDED", str(allows_fits))
+    monkeypatch.setenv("FIXED", str(allows_fits))
     monkeypatch.chdir(lab.folder)
-    lab.config(epsilons=[1], splits=2, methods=["unless-mended"])
+    lab.config(epsilons=[1], splits=2, methods=["unless-fixed"])
     run("lab.yaml", "--jobs", 1)
     assert again()[0] == 0
     allows_fits.unlink()

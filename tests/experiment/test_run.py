@@ -81,13 +81,13 @@ class TestWhatIsRun:
         assert _run(lab, _load(lab, domain="public"))[0].ran == 6
 
     def test_failed_tasks_only_when_asked(self, lab: Lab) -> None:
-        config = _load(lab, methods=["noisy", "unless-mended"])
+        config = _load(lab, methods=["noisy", "unless-fixed"])
         assert _run(lab, config)[0].failed == 6
-        (lab.folder / "mended").touch()
+        (lab.folder / "fixed").touch()
         assert _run(lab, config)[0].failed == 6
         summary, watch = _run(lab, config, retry_failed=True)
         assert summary.failed == 0
-        assert {record.task.method for record in watch.records} == {"unless-mended"}
+        assert {record.task.method for record in watch.records} == {"unless-fixed"}
         assert len(lab.records()) == 12
 
     def test_a_skipped_task_runs_once_its_obstacle_is_gone(self, lab: Lab) -> None:

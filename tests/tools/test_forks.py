@@ -31,7 +31,7 @@ def environment(place: Path) -> dict[str, str]:
         **os.environ,
         "DPREPRO_METHODS": str(place / "methods"),
         "DPREPRO_STATE": str(place / "state"),
-        "MENDED": "",
+        "FIXED": "",
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -16,7 +17,7 @@ _CODES = sorted(map(ord, BLANKS))
 Layers = Sequence[Mapping[str, str]]
 
 
-class Dialect:
+class Dialect(ABC):
     """What is common to databases; each method returns a piece of SQL.
 
     Columns may have any type, which the query finds out itself: all are read by way of their text,
@@ -72,17 +73,17 @@ class Dialect:
         """Return a text that equals others by its characters alone, whatever the column says."""
         return f'({text} COLLATE "C")'
 
+    @abstractmethod
     def kind(self, column: str) -> str:
         """Return the name of a column's type in small letters, without `(4,1)` and the like."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_number(self, text: str) -> str:
         """Return whether a text is a number; see `NUMBER`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, column: str, text: str, kind: str) -> str:
         """Return the double that a text says that is a number, NULL or infinite if too large."""
-        raise NotImplementedError
 
     def refer(self, name: str, layer: int, at: int) -> str:
         """Return what an expression of layer `at` calls one of an earlier layer; see `query`."""
