@@ -481,6 +481,46 @@ def refuse_unseen(feature: CategoricalFeature, unseen: np.ndarray) -> None:
         )
 
 
+def refuse_undeclared(feature: Feature, column: pd.Series, absent: np.ndarray) -> None:
+    """Raise ValueError if rows hold a missing value or a category that the domain rules out.
+
+    Numbers outside their bounds are no error: methods clip them.
+
+    Parameters
+    ----------
+    absent
+        The rows whose value is no number, or none of the categories, bool (n,).
+    """
+    if not isinstance(feature, CategoricalFeature):
+        refuse_missing(feature, absent)
+        return
+    missing = column.isna().to_numpy()
+    refuse_missing(feature, missing)
+    refuse_unseen(feature, absent & ~missing)
+
+
+def codes_or_numbers(feature: Feature, column: pd.Series, refuse: bool = False) -> np.ndarray:
+    """Return the code of each category, int64 (n,), or each number, float64 (n,).
+
+    A missing or unseen category has the code -1, a missing number is NaN.
+
+    Raises
+    ------
+    ValueError
+        With `refuse`, on what the domain rules out. Always, if a numeric feature holds something
+        else.
+    """
+    if isinstance(feature, CategoricalFeature):
+        found = category_codes(column, feature.categories)
+        absent = found < 0
+    else:
+        found = numbers_of(column)
+        absent = np.isnan(found)
+    if refuse:
+        refuse_undeclared(feature, column, absent)
+    return found
+
+
 def sample_features(domain: Domain, rows: int, generator: np.random.Generator) -> pd.DataFrame:
     """Draw rows uniformly from a domain; all categories occur if there are enough rows."""
     import pandas as pd

@@ -8,13 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dprepro.additive.bins import numeric_values
-from dprepro.data.domain import (
-    CategoricalFeature,
-    Feature,
-    category_codes,
-    refuse_missing,
-    refuse_unseen,
-)
+from dprepro.data.domain import CategoricalFeature, Feature, category_codes
 from dprepro.runtime.kernels import kernel
 
 MAX_BINS = 255
@@ -102,17 +96,6 @@ def as_numbers(column: pd.Series, feature: Feature) -> np.ndarray:
         codes = category_codes(column, feature.categories)
         return np.where(codes < 0, np.nan, codes)
     return numeric_values(column)
-
-
-def check_values(column: pd.Series, numbers: np.ndarray, feature: Feature) -> None:
-    """Raise ValueError if training rows hold values that the feature's domain rules out.
-
-    Numbers outside their bounds are no error: they fall into the outermost bins.
-    """
-    missing = column.isna().to_numpy()
-    refuse_missing(feature, missing)
-    if isinstance(feature, CategoricalFeature):
-        refuse_unseen(feature, np.isnan(numbers) & ~missing)
 
 
 def public_cuts(feature: Feature, max_bins: int) -> FeatureCuts:

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dprepro.data.domain import CategoricalFeature, Domain
+from dprepro.data.domain import CategoricalFeature, Domain, refuse_undeclared
 from dprepro.estimators.inputs import Rows
 from dprepro.methods.dpboost import constant_draws
 from dprepro.methods.dpboost.bins import (
     FeatureCuts,
     as_numbers,
-    check_values,
     observed_cuts,
     public_cuts,
 )
@@ -316,7 +315,7 @@ class DPBoostCurator(Curator):
         found, columns, codes = [], [], np.empty(rows.frame.shape, dtype=np.uint8)
         for k, (name, feature) in enumerate(zip(rows.frame.columns, domain.features, strict=True)):
             numbers = as_numbers(rows.frame[name], feature)
-            check_values(rows.frame[name], numbers, feature)
+            refuse_undeclared(feature, rows.frame[name], np.isnan(numbers))
             if name in self._variant.ignored:
                 bins = FeatureCuts(feature, np.empty(0), False)
             elif self._variant.public_cuts:

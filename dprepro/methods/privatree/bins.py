@@ -8,14 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dprepro.data.domain import (
-    CategoricalFeature,
-    Feature,
-    category_codes,
-    numbers_of,
-    refuse_missing,
-    refuse_unseen,
-)
+from dprepro.data.domain import CategoricalFeature, Feature, codes_or_numbers
 
 
 @dataclass(frozen=True)
@@ -64,21 +57,11 @@ class Bins:
             With `refuse`, on what the domain rules out. Always, if a numeric feature holds
             something else.
         """
-        feature = self.feature
-        if isinstance(feature, CategoricalFeature):
-            codes = category_codes(column, feature.categories)
-            absent = codes < 0
-            if refuse:
-                missing = column.isna().to_numpy()
-                refuse_missing(feature, missing)
-                refuse_unseen(feature, absent & ~missing)
-            return np.where(absent, self.count - 1, codes)
-        values = numbers_of(column)
-        absent = np.isnan(values)
-        if refuse:
-            refuse_missing(feature, absent)
-        codes = np.searchsorted(self.edges, np.minimum(values, self.edges[-1]), side="left")
-        return np.where(absent, self.count - 1, codes).astype(np.int64)
+        found = codes_or_numbers(self.feature, column, refuse)
+        if isinstance(self.feature, CategoricalFeature):
+            return np.where(found < 0, self.count - 1, found)
+        codes = np.searchsorted(self.edges, np.minimum(found, self.edges[-1]), side="left")
+        return np.where(np.isnan(found), self.count - 1, codes).astype(np.int64)
 
 
 @dataclass(frozen=True)

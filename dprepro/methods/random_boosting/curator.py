@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from dprepro.data.domain import CategoricalFeature, Domain, refuse_missing, refuse_unseen
+from dprepro.data.domain import Domain, refuse_undeclared
 from dprepro.estimators.inputs import Rows
 from dprepro.methods.random_boosting.candidates import (
     CURVATURE_BOUNDS,
@@ -125,10 +125,11 @@ class ExactRows:
         frame = rows.frame
         if len(frame) > _MOST_ROWS:
             raise ValueError("the table has too many rows for exact sums: take a part of it")
-        self._columns = [
-            _checked(as_numbers(frame[name], feature), frame[name], feature)
-            for name, feature in zip(frame.columns, domain.features, strict=True)
-        ]
+        self._columns = []
+        for name, feature in zip(frame.columns, domain.features, strict=True):
+            values = as_numbers(frame[name], feature)
+            refuse_undeclared(feature, frame[name], np.isnan(values))
+            self._columns.append(values)
         self._codes = np.zeros((len(self._columns), len(frame)), np.uint8)
         self._labels = rows.targets.astype(np.int64) * _ONE
         self._scores = np.zeros(len(frame), np.int64)
@@ -182,14 +183,6 @@ class ExactRows:
         self._gradients = (p - self._labels).astype(np.float64)
         curvatures = (p * (_ONE - p)) >> 24 if self._update == "newton" else np.full(len(p), _ONE)
         self._curvatures = curvatures.astype(np.float64)
-
-
-def _checked(values: np.ndarray, column: Any, feature: Any) -> np.ndarray:
-    """Return the values unless one is missing or unseen that the domain rules out."""
-    if isinstance(feature, CategoricalFeature):
-        refuse_unseen(feature, np.isnan(values) & ~column.isna().to_numpy())
-    refuse_missing(feature, np.isnan(values))
-    return values
 
 
 def _sums(places: np.ndarray, parts: np.ndarray, number: int) -> np.ndarray:

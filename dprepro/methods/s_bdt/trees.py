@@ -10,14 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dprepro.data.domain import (
-    CategoricalFeature,
-    Feature,
-    category_codes,
-    numbers_of,
-    refuse_missing,
-    refuse_unseen,
-)
+from dprepro.data.domain import CategoricalFeature, Feature, codes_or_numbers
 
 
 @dataclass(frozen=True)
@@ -67,18 +60,10 @@ class Cells:
             With `refuse`, on what the domain rules out. Always, if a numeric feature holds
             something else.
         """
-        feature = self.feature
-        if isinstance(feature, CategoricalFeature):
-            codes = category_codes(column, feature.categories)
-            if refuse:
-                missing = column.isna().to_numpy()
-                refuse_missing(feature, missing)
-                refuse_unseen(feature, (codes < 0) & ~missing)
-            return np.where(codes < 0, len(feature.categories), codes)
-        values = numbers_of(column)
-        if refuse:
-            refuse_missing(feature, np.isnan(values))
-        values = np.where(np.isnan(values), -np.inf, values)
+        found = codes_or_numbers(self.feature, column, refuse)
+        if isinstance(self.feature, CategoricalFeature):
+            return np.where(found < 0, len(self.feature.categories), found)
+        values = np.where(np.isnan(found), -np.inf, found)
         below = np.searchsorted(self.candidates, values, side="left")
         return below + np.searchsorted(self.candidates, values, side="right")
 

@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprepro.data.domain import CategoricalFeature, NumericFeature
+from dprepro.data.domain import CategoricalFeature, NumericFeature, refuse_undeclared
 from dprepro.methods.dpboost.bins import (
     ZERO,
     FeatureCuts,
     as_numbers,
-    check_values,
     observed_cuts,
     public_cuts,
 )
@@ -53,12 +52,12 @@ def test_categories_count_as_their_position_and_unknown_ones_as_missing():
 def test_values_outside_the_domain_are_named(column, feature, message):
     column.name = feature.name
     with pytest.raises(ValueError, match=message):
-        check_values(column, as_numbers(column, feature), feature)
+        refuse_undeclared(feature, column, np.isnan(as_numbers(column, feature)))
 
 
 def test_numbers_outside_their_bounds_are_no_error():
     column = pd.Series([-5.0, 50.0])
-    check_values(column, as_numbers(column, NUMERIC), NUMERIC)
+    refuse_undeclared(NUMERIC, column, np.isnan(as_numbers(column, NUMERIC)))
     assert public_cuts(NUMERIC, 4).encode(column.to_numpy()).tolist() == [0, 3]
 
 
