@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +21,7 @@ from dprepro.cli.options import (
 )
 from dprepro.cli.show import check_page, write_page
 from dprepro.cli.streams import Patience, say
+from dprepro.runtime.files import require_writable
 
 
 def report(
@@ -45,7 +45,7 @@ def report(
 
     Example: dprepro report --output report.html
     """
-    from dprepro.judge.check import check_documents
+    from dprepro.judge.check import answered, check_documents
     from dprepro.judge.deviations import load_reviewed
     from dprepro.papers.document import select_documents
     from dprepro.report.draw.files import Workers
@@ -57,6 +57,7 @@ def report(
     from dprepro.results.runs import runs_of
 
     check_page(output)
+    require_writable(output)
     widths, documents = margins(margin), select_documents(paper)
     with Patience() as patience, Workers() as workers:
         patience.step("reading the journals")
@@ -73,22 +74,19 @@ def report(
         )
         explained = load_reviewed()
         held_out = [] if config else read_held_out(results, found, documents)
-        judge = partial(
-            check_documents,
-            results=found,
-            deviations=explained.deviations,
-            margins=widths,
+        judged = check_documents(
+            documents,
+            found,
+            explained.deviations,
+            widths,
             claim_deviations=explained.claims,
             held_out=held_out,
         )
-        judged = judge(documents)
         if paper is None:
             # A page about somebody's own results does not list what no run of theirs answers to.
-            answered = {cell.published.paper for cell in judged.verdicts if cell.result is not None}
-            if len(answered) < len(documents):
-                documents = [d for d in documents if d.paper in answered]
-                judged = judge(documents)
-                tables = [table for table in tables if table.paper in (None, "", *answered)]
+            judged, documents = answered(judged, documents)
+            shown = {None, "", *(document.paper for document in documents)}
+            tables = [table for table in tables if table.paper in shown]
         patience.step("reading the ledgers and machines of the runs")
         runs, audits = runs_of(found), read_audits(results)
         patience.step("drawing figures")

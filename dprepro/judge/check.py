@@ -356,6 +356,30 @@ def touched(
     )
 
 
+def answered(
+    report: CheckReport, documents: Sequence[Document]
+) -> tuple[CheckReport, Sequence[Document]]:
+    """Return the part of a check on documents of which a cell was measured, and these documents.
+
+    It is what `check_documents` returns of them alone.
+    """
+    papers = {cell.published.paper for cell in report.verdicts if cell.result is not None}
+    kept = [document for document in documents if document.paper in papers]
+
+    def is_own(found: PublishedCell | ColumnVerdict | ClaimVerdict) -> bool:
+        return found.paper in papers
+
+    part = report.part(is_own, is_own, is_own)
+    metrics = {cell.published.metric for cell in part.verdicts}
+    part = replace(
+        part,
+        margins={name: width for name, width in report.margins.items() if name in metrics},
+        notes=[note for document in kept for note in document.notes],
+        choices={place: one for place, one in report.choices.items() if place[0] in papers},
+    )
+    return part, kept
+
+
 def selected(
     report: CheckReport, documents: Iterable[Document], wanted: Selector
 ) -> tuple[CheckReport, LeftOut | None]:

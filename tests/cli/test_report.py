@@ -127,7 +127,10 @@ def test_mistakes_are_said(folder, tmp_path):
     assert "no journals" in refused("--results", tmp_path, "--output", tmp_path / "page.html")
     (tmp_path / "file").touch()
     blocked = tmp_path / "file" / "page.html"
-    assert "cannot be written" in refused("--results", folder, "--output", blocked)
+    assert "cannot write" in refused("--results", folder, "--output", blocked)
+    # Found before a journal is read: that folder has none.
+    long = tmp_path / f"{300 * 'x'}.html"
+    assert "File name too long" in refused("--results", tmp_path / "none", "--output", long)
 
 
 @pytest.mark.usefixtures("in_process")

@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
-from dprepro.judge.check import Again, check_documents
+from dprepro.judge.check import Again, answered, check_documents
 from dprepro.judge.claim_kinds import CellClaim
 from dprepro.judge.claims import Outcome, load_claims
 from dprepro.judge.deviations import ClaimDeviation, Deviation, load_claim_deviations
@@ -59,6 +60,15 @@ def test_counts_cover_all_184_cells():
     assert set(counts) == set(Verdict)
     assert sum(counts.values()) == 184
     assert (counts[Verdict.EQUIVALENT], counts[Verdict.IMPOSSIBLE]) == (1, 23)
+
+
+def test_what_was_answered_is_judged_as_by_itself():
+    cells, papers = Results((cell(spread(BAD, 0.005, 25), epsilon=0.5),)), select_documents()
+    judged = partial(check_documents, results=cells, deviations=[explain()], margins=margins())
+    part, documents = answered(judged(papers), papers)
+    assert [document.paper for document in documents] == ["dp-ebm-2021"]
+    assert part == judged(documents)
+    assert part != judged(papers)
 
 
 def test_nothing_run_passes_unless_all_is_required():
