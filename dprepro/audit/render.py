@@ -158,17 +158,17 @@ def check_format(path: Path) -> None:
         import matplotlib  # noqa: F401
 
 
-def draw(results: Sequence[AuditResult]) -> Figure:
+def draw(results: Sequence[AuditResult], size: tuple[float, float] | None = None) -> Figure:
     """Return a figure with a panel for each result: histograms of the held-out scores.
 
     Filled grey is the world without the canary, the black outline the one with it, the dashed line
-    the threshold.
+    the threshold. `size` is its width and height in inches; by default each panel has 4.2 x 2.8.
     """
     from matplotlib.figure import Figure  # late: it takes a while
 
     columns = min(_COLUMNS, len(results))
     rows = math.ceil(len(results) / columns)
-    figure = Figure(figsize=(4.2 * columns, 2.8 * rows + 0.3), layout="constrained")
+    figure = Figure(figsize=size or (4.2 * columns, 2.8 * rows + 0.3), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for axis, result in zip(axes, results, strict=False):
         _draw_panel(axis, result)
@@ -182,7 +182,9 @@ def draw(results: Sequence[AuditResult]) -> Figure:
     return figure
 
 
-def write_picture(results: Sequence[AuditResult], path: Path) -> None:
+def write_picture(
+    results: Sequence[AuditResult], path: Path, size: tuple[float, float] | None = None
+) -> None:
     """Write `draw` to a PNG or SVG file; the same results give the same bytes."""
     check_format(path)
     import matplotlib
@@ -190,7 +192,7 @@ def write_picture(results: Sequence[AuditResult], path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     metadata = {"Date": None} if path.suffix == ".svg" else {}
     with matplotlib.rc_context({"svg.hashsalt": "dprepro"}):
-        draw(results).savefig(path, dpi=130, metadata=metadata)
+        draw(results, size).savefig(path, dpi=130, metadata=metadata)
 
 
 def _draw_panel(axis: Axes, result: AuditResult) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dprepro import __version__
+from dprepro.cli.options import Size
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.terminal import console, counted, error_console, progress_bar
@@ -80,6 +81,7 @@ def audit(
     picture: Annotated[
         Path | None, typer.Option(help="Draw both distributions of outputs: .png or .svg.")
     ] = None,
+    size: Size = None,
 ) -> None:
     """Bound epsilon from below, by many runs on two neighbouring tables.
 
@@ -115,6 +117,8 @@ def audit(
     if output is not None and output.suffix in FORMATS:
         output, picture = None, output
     _check_files(output, picture, one_run)
+    if size is not None and picture is None:
+        raise DpreproError("--size is about a picture: name its file with --picture")
     if picture is not None:
         check_format(picture)
     chosen = _chosen(method, task.value if task else None, one_run)
@@ -125,7 +129,7 @@ def audit(
         budget = PrivacyBudget(epsilon, delta)
         many = _run_many(chosen, budget, trials, jobs, seed, output)
         if picture is not None:
-            write_picture(many, picture)
+            write_picture(many, picture, size)
         results = [*many]
     if output is not None and one_run:
         _record(output, results)

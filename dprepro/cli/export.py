@@ -45,6 +45,7 @@ class Database(str, Enum):
     SNOWFLAKE = "snowflake"
 
 
+_NEW_ROWS = "new_rows"
 _KINDS = {Form.ONNX: "an ONNX graph", Form.SQL: "an SQL query", Form.PYTHON: "a Python module"}
 
 
@@ -64,8 +65,12 @@ def export(
         Database | None, typer.Option(help="For sql: the database.", show_default=False)
     ] = None,
     table: Annotated[
-        str, typer.Option(help="For sql: the table of new rows, by one name, without a schema.")
-    ] = "new_rows",
+        str | None,
+        typer.Option(
+            help="For sql: the table of new rows, by one name, without a schema.",
+            show_default=_NEW_ROWS,
+        ),
+    ] = None,
 ) -> None:
     """Write a saved model for use without this package.
 
@@ -91,6 +96,12 @@ def export(
             "interpret has no safe file for its models, so the command writes none. In Python: "
             f"dprepro.load_model(pathlib.Path({str(model)!r})).to_interpret()"
         )
+    if to is not Form.SQL:
+        for option, given in (("--dialect", dialect), ("--table", table)):
+            if given is not None:
+                raise DpreproError(
+                    f"{option} is about an SQL query, and --to {to.value} writes none: leave it out"
+                )
     loaded = load_model(model)
     is_private = "not_for_release" in loaded.origin_
     target = None if output == "-" else Path(output)
@@ -112,7 +123,7 @@ def export(
             if dialect is None:
                 listed = ", ".join(each.value for each in Database)
                 raise DpreproError(f"name the database with --dialect, one of: {listed}")
-            text = to_sql(loaded, table, dialect.value)
+            text = to_sql(loaded, table or _NEW_ROWS, dialect.value)
         else:
             from dprepro.additive.export.plain import to_python
 

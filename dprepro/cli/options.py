@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -116,6 +117,8 @@ def _say_whose(context: typer.Context) -> None:
     given = context.params
     asked = [name for name in given.get("methods") or () if name.endswith(MARK)]
     if given.get("shipped") or asked:
+        return
+    if not sys.stdout.isatty():  # who reads the lines elsewhere has asked for nothing else
         return
     ways = {"shipped": "--shipped", "methods": f'"METHOD{MARK}"'}
     parameters = {parameter.name for parameter in context.command.params}

@@ -314,12 +314,14 @@ def legend(
     """
     entries = [(entry, table.metric.name) for table in tables for _, entry in table.entries]
     results = [entry.result for entry, _ in entries if entry.result]
+    has_best = any(entry.is_best for entry, _ in entries)
     if is_terminal:
         where_room = "Mean over splits, ± standard deviation where there is room (--sd: always)."
         mean = "Mean ± standard deviation over splits." if style.spread else where_room
-        lines = [f"{mean} {BEST}: the best of the methods at its epsilon."]
+        lines = [f"{mean} {BEST}: the best of the methods at its epsilon." if has_best else mean]
     else:
-        lines = ["Mean ± standard deviation over splits; the best of a row is bold."]
+        best = "; the best of a row is bold" if has_best else ""
+        lines = [f"Mean ± standard deviation over splits{best}."]
     if is_terminal and not style.compare and any(table.paper for table in tables):
         lines.append("All numbers are measured; --compare adds those that the document prints.")
     if any(e.result and not e.result.is_complete(metric, e.planned) for e, metric in entries):

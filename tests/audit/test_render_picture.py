@@ -33,6 +33,11 @@ def test_nothing_is_cut_off(results, number):
     assert box.y1 <= figure.get_figheight()
 
 
+def test_a_picture_has_the_size_asked_for(results):
+    assert draw(results, (3.3, 2.4)).get_size_inches().tolist() == [3.3, 2.4]
+    assert draw(results).get_size_inches().tolist() == pytest.approx([8.4, 3.1])
+
+
 def test_histograms_hold_all_held_out_runs(results):
     axis = draw(results[:1]).axes[0]
     area = sum(patch.get_width() * patch.get_height() for patch in axis.patches[:-1])

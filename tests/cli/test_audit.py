@@ -139,6 +139,7 @@ def test_by_default_everything_private_is_audited():
         (["gaussian", "--output", "a.txt"], "--output a.txt: allowed are .json"),
         (["gaussian", "--picture", "a.gif"], "pictures end in .png or .svg"),
         (["gaussian", "--one-run", "--picture", "a.png"], "one run has no distributions"),
+        (["gaussian", "--size", "3x2"], "--size is about a picture"),
         (["laplace", "--one-run"], "laplace has no audit in one run"),
         (["dp-logistic", "--task", "regression"], "dp-logistic does not support regression"),
         (["gaussian", "--trials", "3"], "at least 40 trials, got 3"),

@@ -52,6 +52,16 @@ def test_onnx_is_a_file(model: Path, tmp_path: Path) -> None:
         dprepro("export", model, "--to", "onnx", "-o", "-")
 
 
+@pytest.mark.parametrize("option", [("--dialect", "sqlite"), ("--table", "customers")])
+@pytest.mark.parametrize("form", ["python", "onnx"])
+def test_other_forms_refuse_what_is_about_a_database(
+    model: Path, tmp_path: Path, option: tuple[str, str], form: str
+) -> None:
+    with pytest.raises(DpreproError, match=f"^{option[0]} is about .* leave it out$"):
+        dprepro("export", model, "--to", form, "--output", tmp_path / "m.py", *option)
+    assert not (tmp_path / "m.py").exists()
+
+
 def test_for_interpret_it_says_what_to_do(model: Path, tmp_path: Path) -> None:
     with pytest.raises(DpreproError, match=r"load_model\(.*\).to_interpret\(\)"):
         dprepro("export", model, "--to", "interpret", "-o", tmp_path / "x")

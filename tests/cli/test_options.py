@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
-from dprepro.cli import app
+from dprepro.cli import app, options
 from dprepro.cli.options import method_titles, read, read_held_out, warn
 from dprepro.experiment.config import load_config
 from dprepro.experiment.plan import plan
@@ -24,6 +25,7 @@ from dprepro.runtime.errors import DpreproError
 from tests.report.journals import records, spread, write
 
 SEVERAL = "Give the option for each level: --epsilon 1 --epsilon 4"
+TERMINAL = SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True))
 ONE = "This command takes one level at a time: --epsilon 1"
 
 
@@ -181,11 +183,15 @@ def test_without_runs_of_ones_own_the_shipped_ones_are_shown(shipped):
     assert "shipped runs, which come with dprepro" in err
 
 
-def test_runs_of_ones_own_are_shown_alone_and_a_line_says_how_to_add_the_others(shipped):
+def test_runs_of_ones_own_are_shown_alone_and_a_line_says_how_to_add_the_others(
+    shipped, monkeypatch
+):
     write(shipped, "adult", records(spread(0.9, 0.01, 3), "dp-ebm-gdp", 1.0)[:2])
     out, err = run("table", "adult", "--format", "csv")
     assert "shipped" not in out
-    assert err.splitlines() == [
+    assert err == ""  # where it goes into a file, nobody has to be told
+    monkeypatch.setattr(options, "sys", TERMINAL)
+    assert run("table", "adult", "--format", "csv")[1].splitlines() == [
         "Your own runs. Those that come with dprepro: --results shipped; beside yours: --shipped"
     ]
     write(shipped, "adult", records(spread(0.87, 0.01, 2)))
@@ -216,7 +222,7 @@ def test_a_config_may_be_on_either_side_but_has_to_be_on_one(shipped):
     assert "no journal of config 'nowhere'" in str(done.exception)
 
 
-def test_compare_takes_the_name_of_a_shipped_run(shipped):
+def test_compare_takes_the_name_of_a_shipped_run(shipped, monkeypatch):
     write(shipped, "adult", records(spread(0.9, 0.01, 3), "dp-ebm-gdp", 1.0))
     for first, second in (
         ("dp-ebm-gdp", "dp-ebm-gdp (shipped run)"),
@@ -227,6 +233,7 @@ def test_compare_takes_the_name_of_a_shipped_run(shipped):
         (row,) = csv.DictReader(io.StringIO(out))
         assert (row["first"], row["second"], row["splits"]) == (first, second, "3")
         assert err == ""
+    monkeypatch.setattr(options, "sys", TERMINAL)
     assert "METHOD (shipped run)" in CliRunner().invoke(app, ["compare", "a", "b"]).stderr
 
 

@@ -48,10 +48,15 @@ def test_numbers_have_the_digits_asked_for():
 
 
 def test_the_legend_explains_only_what_is_there():
-    complete = tables(PLAIN, [measured(0.883)])
+    complete = tables(PLAIN, [measured(0.883), measured(0.8, "dp-ebm-classic-2021")])
     assert legend(complete, PLAIN) == [
         "Mean ± standard deviation over splits; the best of a row is bold."
     ]
+    star = "*: the best of the methods at its epsilon."
+    assert legend(complete, PLAIN, is_terminal=True)[0].endswith(star)
+    unmarked = tables(PLAIN, [measured(0.883)])
+    assert legend(unmarked, PLAIN)[0] == "Mean ± standard deviation over splits."
+    assert "*" not in legend(unmarked, PLAIN, is_terminal=True)[0]
     said = "All numbers are measured; --compare adds those that the document prints."
     assert said in legend(complete, PLAIN, is_terminal=True)
     assert said not in legend(complete, COMPARE, is_terminal=True)
@@ -69,7 +74,7 @@ def test_the_legend_explains_only_what_is_there():
     (unprinted,) = tables(PLAIN, [measured(0.883, dataset="mine")])
     assert heading(unprinted) == unprinted.title
     own = tables(COMPARE, [measured(0.883, dataset="mine")])
-    assert legend(own, COMPARE) == legend(complete, PLAIN)
+    assert legend(own, COMPARE) == legend(unmarked, PLAIN)
     assert "ledger" not in "\n".join(legend(complete, SPENT))
 
 
