@@ -358,7 +358,7 @@ def touched(
 
 def answered(
     report: CheckReport, documents: Sequence[Document]
-) -> tuple[CheckReport, Sequence[Document]]:
+) -> tuple[CheckReport, list[Document]]:
     """Return the part of a check on documents of which a cell was measured, and these documents.
 
     It is what `check_documents` returns of them alone.
