@@ -34,12 +34,14 @@ def parse(command: str) -> None:
     """Read a `dprepro` command as the command line does, without running it; errors are raised."""
     words = shlex.split(command)[1:]
     node: Any = typer.main.get_command(app)
+    above = None  # without it a command would know no -h, from then on in all tests
     while words and hasattr(node, "commands"):
         assert words[0] in node.commands, f"{command}: no such command"
+        above = typer.Context(node, above, node.name, **node.context_settings)
         node = node.commands[words.pop(0)]
     if hasattr(node, "commands") or not words:  # a sentence that only names the command
         return
-    for name, value in node.make_context(node.name, words).params.items():
+    for name, value in node.make_context(node.name, words, parent=above).params.items():
         configs = value if isinstance(value, (list, tuple)) else [value]
         for config in configs if name in {"config", "configs"} else ():
             if config and config not in OWN:
