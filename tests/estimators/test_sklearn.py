@@ -109,12 +109,12 @@ LIBRARY = (
 )
 ARRAYS = "rows are counted by NumPy before scikit-learn converts them"
 
-# Few epochs and bags: the checks are about conventions, not about learning.
+# Few epochs, steps and bags: the checks are about conventions, not about learning.
 CASES = [
     (DPEBMClassifier(epsilon=8.0, n_epochs=20, learning_rate=0.1), {}),
     (DPEBMRegressor(epsilon=8.0, n_epochs=20, learning_rate=0.1), {}),
-    (DPEBMPlusClassifier(epsilon=8.0, observed=True), {}),
-    (DPEBMPlusRegressor(epsilon=8.0, observed=True), {}),
+    (DPEBMPlusClassifier(epsilon=8.0, n_epochs=20, observed=True), {}),
+    (DPEBMPlusRegressor(epsilon=8.0, n_epochs=20, observed=True), {}),
     (EBMClassifier(outer_bags=2, n_epochs=200), {}),
     (EBMRegressor(outer_bags=2, n_epochs=200), {}),
     *[
@@ -135,7 +135,7 @@ CASES = [
     (SBDTRegressor(epsilon=8.0, n_trees=5), {}),
     (WishartLinearRegression(epsilon=8.0), {ARRAYS: {"regressor_data_not_an_array"}}),
     (
-        DPLogisticRegression(epsilon=8.0),
+        DPLogisticRegression(epsilon=8.0, max_iter=5),
         {
             LIBRARY: {"no_attributes_set_in_init", *_WEIGHTS_IGNORED},
             ARRAYS: {"classifier_data_not_an_array"},
