@@ -25,8 +25,7 @@ from dprepro.data.files import DATA_VARIABLE, file_candidates, find_file, unzipp
 from dprepro.data.fingerprint import SAME_EVERYWHERE
 from dprepro.data.formats import dialect_of, index_names, other_kind, parser_problem
 from dprepro.data.network import SourceError
-from dprepro.data.places import Place, places_of
-from dprepro.data.sources import RawTable, read_source
+from dprepro.data.sources import Place, RawTable, places_of, read_source
 from dprepro.runtime.arguments import Instance, OneOf, OrNone, flag, path, text
 from dprepro.runtime.arguments import name_or_path as as_name_or_path
 from dprepro.runtime.errors import DpreproError, nearest

@@ -14,7 +14,7 @@ import pyarrow.parquet
 from dprepro import __version__
 from dprepro.data.card import load_card
 from dprepro.data.dataset import Dataset, load_with_places
-from dprepro.data.places import Place
+from dprepro.data.sources import Place
 from dprepro.experiment.config import ExperimentConfig
 from dprepro.experiment.plan import plan
 from dprepro.experiment.splits import SplitKey, row_numbers
