@@ -22,7 +22,9 @@ LONG = ROOT / "tests" / "long.txt"
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of `long.txt`, before pytest leaves out what was not asked for."""
-    long = {line for line in LONG.read_text().splitlines() if not line.startswith("#")}
+    long = {
+        line for line in LONG.read_text(encoding="utf-8").splitlines() if not line.startswith("#")
+    }
     for item in items:
         if item.nodeid in long or item.nodeid.partition("[")[0] in long:
             item.add_marker("long")

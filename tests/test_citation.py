@@ -11,8 +11,10 @@ import yaml
 from dprepro import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
-CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-VERSIONS = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+VERSIONS = re.findall(
+    r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
+)
 
 
 def test_the_citation_has_what_the_format_requires():

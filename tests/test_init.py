@@ -54,7 +54,7 @@ def test_completion_offers_public_names_alone():
 
 
 def test_type_checkers_see_the_same_names_in_the_same_modules():
-    tree = ast.parse((ROOT / "dprepro" / "__init__.py").read_text())
+    tree = ast.parse((ROOT / "dprepro" / "__init__.py").read_text(encoding="utf-8"))
     (block,) = [node for node in tree.body if isinstance(node, ast.If)]
     typed = {
         alias.name: node.module

@@ -167,10 +167,12 @@ def test_who_knows_all_rows_but_one_finds_nothing_to_match(tmp_path: Path, check
     config = write_table(tmp_path, "binary", rows, card=known if checksum else "", splits=1)
     if checksum:
         card = tmp_path / "patients.yaml"
-        card.write_text(card.read_text().replace("file: patients.csv\ntarget", "target", 1))
+        card.write_text(
+            card.read_text(encoding="utf-8").replace("file: patients.csv\ntarget", "target", 1)
+        )
     models = fit(config, "dp-ebm-plus"), fit(config, "dp-ebm-plus", "--split", 0)
     dprepro("run", config, "--results", tmp_path / "results", "--jobs", 1)
-    journal = (tmp_path / "results" / "study.jsonl").read_text()
+    journal = (tmp_path / "results" / "study.jsonl").read_text(encoding="utf-8")
     candidates = digests_of_candidates(tmp_path, place)
     assert len(set(map(frozenset, candidates))) == ROWS
     released, of_split = (model.decode() for model in models)
@@ -178,7 +180,7 @@ def test_who_knows_all_rows_but_one_finds_nothing_to_match(tmp_path: Path, check
     assert matches(of_split, candidates) == ([place] if checksum else [])
     assert matches(journal, candidates) == ([place] if checksum else [])
     if not checksum:
-        notes = (tmp_path / "model.local-notes").read_text()
+        notes = (tmp_path / "model.local-notes").read_text(encoding="utf-8")
         assert matches(notes, candidates) == []
 
 
@@ -205,7 +207,7 @@ def test_a_run_on_downloaded_rows_goes_on_while_they_are_the_same(
     methods = [{"method": "dp-ebm-gdp", "params": {"n_epochs": 2}}]
     config = write_table(tmp_path, "binary", rows_of("binary"), seed=1, methods=methods)
     card, results = tmp_path / "patients.yaml", tmp_path / "results"
-    card.write_text(card.read_text().replace(
+    card.write_text(card.read_text(encoding="utf-8").replace(
         "file: patients.csv", f"sources: [{{http: '{server.url}/patients.csv'}}]"
     ))  # fmt: skip
 
@@ -234,7 +236,7 @@ def test_a_model_of_a_split_of_downloaded_rows_can_be_scored(
     config = write_table(tmp_path, "binary", rows_of("binary"))
     card = tmp_path / "patients.yaml"
     source = f"sources: [{{http: '{server.url}/patients.csv'}}]"
-    card.write_text(card.read_text().replace("file: patients.csv", source))
+    card.write_text(card.read_text(encoding="utf-8").replace("file: patients.csv", source))
     fit(config, "dp-ebm-plus", "--split", 0)
     assert "auc" in dprepro("score", config.with_name("model.json"), config)
 

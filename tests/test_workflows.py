@@ -29,9 +29,9 @@ from tests.docs.rules import write_smith
 from tests.docs.warm import start
 from tests.in_process import InProcess
 
-ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 WORKFLOWS = {
-    path.name: yaml.safe_load(path.read_text())
+    path.name: yaml.safe_load(path.read_text(encoding="utf-8"))
     for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 }
 PAGE = {block.name: block.text for block in blocks("docs/ci.md") if block.name}
@@ -49,7 +49,7 @@ def lint(schema: str, *paths: Path) -> tuple[int, str]:
 
 def linted() -> list[list[str]]:
     """Return the command lines of `make lint` that compare with a schema."""
-    lines = (ROOT / "Makefile").read_text().splitlines()
+    lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
     return [shlex.split(line)[1:] for line in lines if "/check-jsonschema " in line]
 
 
@@ -79,7 +79,12 @@ def test_the_files_of_the_page_are_as_their_schemas_say(name: str, tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "schema", "old", "new"),
     [
-        ((ROOT / "action.yml").read_text(), "github-actions", "using: composite", "using: bash"),
+        (
+            (ROOT / "action.yml").read_text(encoding="utf-8"),
+            "github-actions",
+            "using: composite",
+            "using: bash",
+        ),
         (PAGE[OF_PAGE], "github-workflows", "runs-on:", "runs-onn:"),
         (PAGE[".gitlab-ci.yml"], "gitlab-ci", "reports: {", "report: {"),
     ],
@@ -149,20 +154,24 @@ def test_the_page_and_the_workflows_give_inputs_that_there_are() -> None:
     ours = [s for _, s in steps() if s.get("uses") in {"./", "OWNER/dprepro@main"}]
     assert ours
     assert [step["with"] for step in ours if not set(step["with"]) <= set(ACTION["inputs"])] == []
-    page = (ROOT / "docs/ci.md").read_text()
+    page = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     named = {name for row in rows for name in re.findall(r"`([\w-]+)`", row)}
     assert set(ACTION["inputs"]) <= named
 
 
 def test_workflows_make_targets_that_there_are() -> None:
-    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    targets = re.findall(
+        r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    )
     matrix = WORKFLOWS["ci.yml"]["jobs"]["make"]["strategy"]["matrix"]
     scripts = [step.get("run", "") for _, job in jobs() for step in job["steps"]]
     made = {*matrix["target"], *(one["target"] for one in matrix["include"])}
     made |= {name for script in scripts for name in re.findall(r"^make ([\w-]+)", script)}
     assert made <= set(targets)
-    wanted = re.search(r"^\$three (.*)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    wanted = re.search(
+        r"^\$three (.*)$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert wanted is not None
     left_out = {"docs-readme", "docs-others"}  # the two parts of `make docs-test`
     assert set(wanted[1].split()) - left_out - {"kernels"} == made
@@ -176,7 +185,9 @@ def test_workflows_try_the_pythons_that_the_project_allows() -> None:
         s["with"] for s in jobs_of["wheel"]["steps"] if "setup-python" in s.get("uses", "")
     ]
     assert tried == set(several["python-version"].split())
-    listed = re.search(r"^VERSIONS = (.*)$", (ROOT / ".ci" / "wheel.py").read_text(), re.MULTILINE)
+    listed = re.search(
+        r"^VERSIONS = (.*)$", (ROOT / ".ci" / "wheel.py").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert listed is not None
     assert tried == set(re.findall(r"[\d.]+", listed[1]))
 
@@ -217,7 +228,11 @@ def smith(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         patch.setattr(run_module, "LocalExecutor", InProcess)
         patch.setattr(local, "start_ahead", lambda *given: None)
         dprepro("run", folder / "smith.yaml", "--results", folder / "results", "--jobs", 1)
-    return {str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*") if p.is_file()}
+    return {
+        str(p.relative_to(folder)): p.read_text(encoding="utf-8")
+        for p in folder.rglob("*")
+        if p.is_file()
+    }
 
 
 def copied(files: dict[str, str], folder: Path, deviates: bool = False) -> None:
@@ -227,9 +242,11 @@ def copied(files: dict[str, str], folder: Path, deviates: bool = False) -> None:
         (folder / name).write_text(text)
     if deviates:
         cells = folder / "smith-2026" / "cells.csv"
-        assert "logistic,inf,auc,0.99," in cells.read_text()
+        assert "logistic,inf,auc,0.99," in cells.read_text(encoding="utf-8")
         cells.write_text(
-            cells.read_text().replace("logistic,inf,auc,0.99,", "logistic,inf,auc,0.50,")
+            cells.read_text(encoding="utf-8").replace(
+                "logistic,inf,auc,0.99,", "logistic,inf,auc,0.50,"
+            )
         )
 
 
@@ -273,7 +290,7 @@ class Runner:
 
     def lines(self, kind: str) -> list[str]:
         path = self.written / kind
-        return path.read_text().splitlines() if path.exists() else []
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
 @pytest.fixture

@@ -79,7 +79,7 @@ def test_a_loaded_model_predicts_the_same_to_the_bit(name, tmp_path):
             expected = getattr(model, predict)(rows)
             np.testing.assert_array_equal(getattr(loaded, predict)(rows), expected)
     assert loaded.origin_ == {"split": 3}
-    again = json.loads((tmp_path / "new" / "model.json").read_text())
+    again = json.loads((tmp_path / "new" / "model.json").read_text(encoding="utf-8"))
     assert model_to_json(loaded) == again
 
 
@@ -229,7 +229,7 @@ def test_the_names_that_the_data_have_come_back(tmp_path):
     assert (loaded.target_name_, loaded.labels_) == ("income", ("<=50K", ">50K"))
     assert loaded.measured_in_ == {"age": "years"}
     assert loaded.classes_.tolist() == model.classes_.tolist()
-    file = json.loads((tmp_path / "m.json").read_text())
+    file = json.loads((tmp_path / "m.json").read_text(encoding="utf-8"))
     assert (file["target"], file["labels"]) == ("income", ["<=50K", ">50K"])
     assert [feature.get("measured_in") for feature in file["features"]] == ["years", None]
     assert model_to_json(loaded) == file

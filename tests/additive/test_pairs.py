@@ -130,7 +130,7 @@ def test_a_model_with_pairs_comes_back_to_the_bit(tmp_path: Path) -> None:
     save_model(made, tmp_path / "m.json")
     loaded = load_model(tmp_path / "m.json")
     np.testing.assert_array_equal(loaded.contributions(X), made.contributions(X))
-    again = json.loads((tmp_path / "m.json").read_text())
+    again = json.loads((tmp_path / "m.json").read_text(encoding="utf-8"))
     assert again["version"] == 3
     assert again["pairs"] == FILE["pairs"]
     assert model_to_json(loaded) == again

@@ -55,7 +55,7 @@ def test_half_characters_are_refused_before_they_spoil_a_save(tmp_path, path, va
 
 def test_a_pair_of_surrogates_is_a_character(tmp_path):
     (tmp_path / "m.json").write_text(json.dumps(spoilt("origin", value={"note": "\U0001f600"})))
-    assert "\\ud83d" in (tmp_path / "m.json").read_text()
+    assert "\\ud83d" in (tmp_path / "m.json").read_text(encoding="utf-8")
     save_model(load_model(tmp_path / "m.json"), tmp_path / "m.json")
     assert load_model(tmp_path / "m.json").origin_ == {"note": "\U0001f600"}
 

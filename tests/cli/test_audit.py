@@ -36,7 +36,7 @@ def test_a_case_that_is_named_twice_is_audited_once(tmp_path):
     file = tmp_path / "results.json"
     twice = ["lazybb-1r-approx", "lazybb-1r-approx/rounds", "--output", str(file)]
     run(*twice, "--trials", "40", "--seed", "1")
-    subjects = [result["subject"] for result in json.loads(file.read_text())]
+    subjects = [result["subject"] for result in json.loads(file.read_text(encoding="utf-8"))]
     assert subjects == ["lazybb-1r-approx", "lazybb-1r-approx/rounds"]
 
 
@@ -44,18 +44,21 @@ def test_results_and_picture_are_written(tmp_path):
     output, picture = tmp_path / "new" / "audit.json", tmp_path / "audit.svg"
     run("gaussian", "laplace", "--epsilon", "4", "--trials", "200", "--seed", "1",
         "--output", str(output), "--picture", str(picture))  # fmt: skip
-    results = json.loads(output.read_text())
+    results = json.loads(output.read_text(encoding="utf-8"))
     assert all(r["dprepro"] == __version__ and len(r["date"]) == 10 for r in results)
     assert [result["subject"] for result in results] == ["gaussian", "laplace"]
     assert {result["verdict"] for result in results} == {"within"}
-    assert picture.read_text().startswith("<?xml")
+    assert picture.read_text(encoding="utf-8").startswith("<?xml")
 
 
 def test_results_of_other_subjects_stay_in_their_places(tmp_path):
     file = tmp_path / "audit.json"
     run("gaussian", "laplace", "--trials", "40", "--seed", "1", "--output", str(file))
     run("gaussian", "exponential", "--trials", "60", "--seed", "1", "--output", str(file))
-    results = [(result["subject"], result["trials"]) for result in json.loads(file.read_text())]
+    results = [
+        (result["subject"], result["trials"])
+        for result in json.loads(file.read_text(encoding="utf-8"))
+    ]
     assert results == [("gaussian", 60), ("laplace", 40), ("exponential", 60)]
     assert [path.name for path in tmp_path.iterdir()] == ["audit.json"]
 
@@ -87,9 +90,12 @@ def test_all_refreshes_the_record_with_its_seed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("dprepro.cli.audit._chosen", lambda *of: [("gaussian", None)])
     run("--all", "--trials", "40")
-    (found,) = json.loads((tmp_path / "results" / "audit.json").read_text())
+    (found,) = json.loads((tmp_path / "results" / "audit.json").read_text(encoding="utf-8"))
     run("gaussian", "--seed", "2021", "--trials", "40", "--output", "a.json")
-    assert found["lower_bound"] == json.loads((tmp_path / "a.json").read_text())[0]["lower_bound"]
+    assert (
+        found["lower_bound"]
+        == json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))[0]["lower_bound"]
+    )
     assert "--all leaves nothing to choose" in run("gaussian", "--all", code=2)
 
 

@@ -57,7 +57,7 @@ def test_the_same_values_in_another_format_are_found(tmp_path: Path) -> None:
     reserve(entry("/a", tuple(made)), gaussian_ledger())
     copy = tmp_path / "copy" / "patients.yaml"
     copy.parent.mkdir()
-    copy.write_text(card.read_text().replace("patients.csv", "patients.parquet"))
+    copy.write_text(card.read_text(encoding="utf-8").replace("patients.csv", "patients.parquet"))
     table = pd.read_csv(tmp_path / "patients.csv")
     table.to_parquet(copy.with_name("patients.parquet"))
     assert "for each row: not finished" in " ".join(unfolded(dprepro("budget", copy)))

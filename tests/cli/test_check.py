@@ -286,7 +286,7 @@ def test_with_nothing_to_judge_nothing_is_shown(tmp_path):
 
 
 def test_an_inconclusive_cell_says_what_else_shows_a_difference(tmp_path, explained):
-    entries = yaml.safe_load(explained.read_text())
+    entries = yaml.safe_load(explained.read_text(encoding="utf-8"))
     entries["deviations"][0]["expected"] = "inconclusive"
     explained.write_text(yaml.safe_dump(entries))
     given = (*journal(tmp_path, 0.8705), "--deviations", explained)

@@ -63,12 +63,12 @@ def test_every_task_is_one_of_adults_and_every_method_is_there(data_dir):
 
 
 def test_it_runs_again_and_finds_the_committed_numbers(journal):
-    before = journal.read_text()
+    before = journal.read_text(encoding="utf-8")
     code, found = fast(journal.parent)
     rerun = found["rerun"]
     assert (code, rerun["passes"], rerun["matched"]) == (0, True, 2)
     assert (rerun["largest"], found["changed"]) == (0.0, None)
-    assert journal.read_text() == before, "the committed journal stays as it is"
+    assert journal.read_text(encoding="utf-8") == before, "the committed journal stays as it is"
 
 
 def test_it_fails_when_no_committed_task_is_the_same(journal):
@@ -107,7 +107,7 @@ def test_a_method_that_becomes_1_per_cent_worse_fails(recorded, monkeypatch):
 def test_a_journal_value_with_another_fourth_digit_fails(recorded, name):
     """Also in a journal of which no task is run again."""
     path = recorded / f"{name}.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     for line in lines:  # a line whose checksum is another is refused
         for key in OF_THE_LINE:
             line.pop(key, None)
@@ -174,7 +174,7 @@ def test_an_entry_that_no_longer_applies_fails(recorded, tmp_path):
 
 def test_what_changed_is_shown_with_the_way_out(recorded):
     path = recorded / NAME
-    path.write_text(path.read_text().replace(",equivalent\n", ",better\n", 1))
+    path.write_text(path.read_text(encoding="utf-8").replace(",equivalent\n", ",better\n", 1))
     code, text = check("--results", recorded, "--fast", "--jobs", 1)
     assert code == 1
     assert "recorded cells that differ: 1." in text
@@ -203,10 +203,10 @@ def test_a_recorded_file_that_cannot_be_read_says_what_to_do(recorded):
     ],
 )
 def test_a_part_is_neither_recorded_nor_compared(recorded, option, part):
-    before = (recorded / NAME).read_text()
+    before = (recorded / NAME).read_text(encoding="utf-8")
     with pytest.raises(DpreproError, match="take all cells as they are"):
         check("--results", recorded, option, *part)
-    assert (recorded / NAME).read_text() == before
+    assert (recorded / NAME).read_text(encoding="utf-8") == before
 
 
 def test_what_is_recorded_now_is_not_compared_with(recorded):
@@ -234,7 +234,7 @@ def again(*more):
 
 def edited(path, change):
     """Change the lines of a journal, each as if it had been written so."""
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     for line in lines:
         for key in OF_THE_LINE:
             line.pop(key, None)

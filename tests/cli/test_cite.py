@@ -34,7 +34,7 @@ def test_a_card_of_ones_own_is_cited_as_it_says(tmp_path: Path) -> None:
     )
     said = dprepro("cite", path)
     assert said == "@misc{shop,\n  title = {Customers},\n  note = {A shop (2026)}\n}\n"
-    path.write_text(path.read_text() + "cite: [nobody]\n")
+    path.write_text(path.read_text(encoding="utf-8") + "cite: [nobody]\n")
     with pytest.raises(DpreproError, match="`cite` names 'nobody', not an entry"):
         dprepro("cite", path)
 
@@ -74,7 +74,7 @@ def test_an_entry_is_well_formed(key: str) -> None:
 
 
 def test_dprepro_is_cited_as_its_citation_file_says() -> None:
-    said = yaml.safe_load((Path(__file__).parents[2] / "CITATION.cff").read_text())
+    said = yaml.safe_load((Path(__file__).parents[2] / "CITATION.cff").read_text(encoding="utf-8"))
     assert f"title = {{{said['title']}}}" in references()["dprepro"]
     assert f"author = {{{{{said['authors'][0]['name']}}}}}" in references()["dprepro"]
 

@@ -210,7 +210,7 @@ def test_a_clash_is_shown_apart_and_ends_no_other_table() -> None:
 
 
 def test_all_verdicts_are_recorded() -> None:
-    assert len((RESULTS / NAME).read_text().splitlines()) > 1200
+    assert len((RESULTS / NAME).read_text(encoding="utf-8").splitlines()) > 1200
 
 
 def test_the_check_passes_with_the_counts_that_are_documented() -> None:

@@ -118,11 +118,11 @@ def test_fetch_goes_on_where_one_dataset_cannot_be_had(
 def test_fetch_needs_published_test_rows_where_a_config_has_them_tested(
     card: Path, tmp_path: Path
 ) -> None:
-    card.write_text(card.read_text() + "test: {sources: [{file: test.csv}]}\n")
+    card.write_text(card.read_text(encoding="utf-8") + "test: {sources: [{file: test.csv}]}\n")
     config = tmp_path / "mine.yaml"
     config.write_text(CONFIG.format(dataset="toy.yaml"))
     assert run("fetch", str(config)).exit_code == 0
-    config.write_text(config.read_text() + "evaluation: test-set\n")
+    config.write_text(config.read_text(encoding="utf-8") + "evaluation: test-set\n")
     assert run("fetch", str(config)).exit_code == 1
     assert run("fetch", str(card)).exit_code == 1
 
@@ -153,7 +153,7 @@ def test_verify_all_shows_what_is_absent_and_succeeds() -> None:
 def test_verify_fails_for_the_one_named_if_absent_or_wrong(card: Path) -> None:
     assert run("verify", "adult").exit_code == 1
     assert run("verify", str(card)).exit_code == 0
-    card.write_text(card.read_text() + "expect: {rows: 3}\n")
+    card.write_text(card.read_text(encoding="utf-8") + "expect: {rows: 3}\n")
     result = run("verify", str(card))
     assert result.exit_code == 1
     assert "rows: expected 3, found another" in result.output
@@ -212,7 +212,7 @@ def test_an_unknown_name_is_an_error_of_the_users() -> None:
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     """The card that docs/own-data.md prints, beside a table of its own."""
-    text = PAGE.read_text().split("```yaml\n# shop.yaml\n")[1].split("```")[0]
+    text = PAGE.read_text(encoding="utf-8").split("```yaml\n# shop.yaml\n")[1].split("```")[0]
     path = tmp_path / "shop.yaml"
     path.write_text(text)
     (tmp_path / "shop.csv").write_text("age,city,returned\n20,Bonn,yes\n31,Turin,no\n")
@@ -233,7 +233,7 @@ def test_describe_shows_the_public_domain_of_the_card_in_the_readme(shop: Path) 
 def test_describe_says_that_the_card_allows_no_missing_values(shop: Path) -> None:
     shop.with_name("shop.csv").write_text("age,city,returned\n,Bonn,yes\n31,Turin,no\n")
     assert "does not allow" not in run("describe", str(shop)).output
-    shop.write_text(shop.read_text().replace(", missing: true", ""))
+    shop.write_text(shop.read_text(encoding="utf-8").replace(", missing: true", ""))
     output = " ".join(run("describe", str(shop)).output.split())
     assert (
         "values are missing in age, and the card does not allow it: add `missing: true`" in output
@@ -242,14 +242,18 @@ def test_describe_says_that_the_card_allows_no_missing_values(shop: Path) -> Non
 
 
 def test_describe_shows_the_labels_and_the_note_that_a_card_gives(shop: Path) -> None:
-    shop.write_text(shop.read_text() + 'labels: ["no", "yes"]\ndomain_note: by law\n')
+    shop.write_text(
+        shop.read_text(encoding="utf-8") + 'labels: ["no", "yes"]\ndomain_note: by law\n'
+    )
     output = " ".join(run("describe", str(shop)).output.split())
     assert "labels no, yes" in output
     assert "public domain by law" in output
 
 
 def test_describe_shows_the_bounds_of_a_target(shop: Path) -> None:
-    text = shop.read_text().replace("target: returned", "target: age\ntarget_bounds: [0, 120]")
+    text = shop.read_text(encoding="utf-8").replace(
+        "target: returned", "target: age\ntarget_bounds: [0, 120]"
+    )
     text = text.replace("task: binary", "task: regression").replace('positive: "yes"\n', "")
     text = re.sub(r"age: \{.*\}", 'returned: {categories: ["no", "yes"]}', text)
     shop.write_text(text)
@@ -262,7 +266,7 @@ def test_describe_shows_the_bounds_of_a_target(shop: Path) -> None:
 
 
 def test_a_note_makes_no_public_domain(card: Path) -> None:
-    card.write_text(card.read_text() + "domain_note: nobody knows\n")
+    card.write_text(card.read_text(encoding="utf-8") + "domain_note: nobody knows\n")
     output = " ".join(run("describe", str(card)).output.split())
     assert "public domain none: run it with `domain: observed`. nobody knows" in output
 

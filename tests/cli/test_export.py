@@ -36,7 +36,7 @@ def test_sql_names_the_table(model: Path, tmp_path: Path) -> None:
         "export", model, "--to", "sql", "--dialect", "duckdb", "--table", "customers", "-o", out
     )
     assert said == f"{out}: the model, as an SQL query\n"
-    assert out.read_text() == to_sql(small.model(), "customers", "duckdb")
+    assert out.read_text(encoding="utf-8") == to_sql(small.model(), "customers", "duckdb")
     assert [path.name for path in out.parent.iterdir()] == ["model.sql"]
 
 
@@ -72,10 +72,10 @@ def test_for_interpret_it_says_what_to_do(model: Path, tmp_path: Path) -> None:
 def test_a_broken_model_or_the_model_itself_is_refused(
     model: Path, tmp_path: Path, form: str
 ) -> None:
-    before = model.read_text()
+    before = model.read_text(encoding="utf-8")
     with pytest.raises(DpreproError, match="is the model file"):
         dprepro("export", model, "--to", form, "-o", model)
-    assert model.read_text() == before
+    assert model.read_text(encoding="utf-8") == before
     model.write_text(before.replace('"cuts"', '"cut"'))
     with pytest.raises(DpreproError, match="cut"):
         dprepro("export", model, "--to", form, "-o", tmp_path / "x")
@@ -91,7 +91,7 @@ def test_a_file_is_replaced_as_the_help_says(model: Path, tmp_path: Path) -> Non
     out = tmp_path / "model.py"
     out.write_text("old")
     dprepro("export", model, "--to", "python", "-o", out)
-    assert out.read_text() == to_python(small.model())
+    assert out.read_text(encoding="utf-8") == to_python(small.model())
     for command in ("export", "predict"):
         assert "which is replaced if it exists" in " ".join(
             (re.sub(r"[^\w ,.-]", " ", dprepro(command, "--help"))).split()
@@ -131,7 +131,7 @@ def files(folder: Path) -> list[str]:
 
 
 def entities(folder: Path) -> dict[str, dict[str, Any]]:
-    graph = json.loads((folder / "ro-crate-metadata.json").read_text())["@graph"]
+    graph = json.loads((folder / "ro-crate-metadata.json").read_text(encoding="utf-8"))["@graph"]
     found = {entity["@id"]: entity for entity in graph}
     assert len(found) == len(graph)
     return found
@@ -147,7 +147,7 @@ def links(value: Any) -> Iterator[str]:
 
 
 def test_the_descriptor_and_the_root_are_what_the_profile_asks_for(crate: Path) -> None:
-    whole = json.loads((crate / "ro-crate-metadata.json").read_text())
+    whole = json.loads((crate / "ro-crate-metadata.json").read_text(encoding="utf-8"))
     assert whole["@context"] == "https://w3id.org/ro/crate/1.1/context"
     found = entities(crate)
     descriptor, root = found["ro-crate-metadata.json"], found["./"]
@@ -194,9 +194,9 @@ def test_a_run_says_what_wrote_which_journal(crate: Path) -> None:
 
 def test_it_holds_journals_environments_verdicts_and_pictures(crate: Path, results: Path) -> None:
     assert (crate / "journals/adult.jsonl").read_bytes() == (results / "adult.jsonl").read_bytes()
-    told = json.loads((crate / "environments.json").read_text())
+    told = json.loads((crate / "environments.json").read_text(encoding="utf-8"))
     assert {one["dprepro"] for one in told} == {"0.1.0", "0.2.0"}
-    rows = (crate / "verdicts.csv").read_text().splitlines()
+    rows = (crate / "verdicts.csv").read_text(encoding="utf-8").splitlines()
     assert any("dp-ebm-gdp-2021,0.5" in row and row.endswith(",equivalent") for row in rows)
     assert [name for name in files(crate) if name.endswith(".png")]
 

@@ -87,7 +87,7 @@ def test_the_same_command_goes_on_after_a_kill(tmp_path: Path, options: list[Any
     assert not model.exists()
     assert len((store / "answers.jsonl").read_bytes().splitlines()) == 7
     config = Path(options[1])
-    text = config.read_text()
+    text = config.read_text(encoding="utf-8")
     config.write_text(text.replace('"n_epochs": 2', '"n_epochs": 3'))
     with pytest.raises(DpreproError, match="holds the rows of another fit"):
         dprepro(*options)

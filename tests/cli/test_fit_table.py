@@ -66,7 +66,10 @@ def test_the_model_is_that_of_the_same_rows_in_memory(
     dprepro("fit", config, "--method", method, "--output", one)
     (tmp_path / "patients.csv").unlink()  # the dataset's own file plays no part
     dprepro("fit", config, "--method", method, "--output", two, "--table", mine)
-    first, second = json.loads(one.read_text()), json.loads(two.read_text())
+    first, second = (
+        json.loads(one.read_text(encoding="utf-8")),
+        json.loads(two.read_text(encoding="utf-8")),
+    )
     assert second["origin"].pop("table").startswith("of the user's own (--table)")
     assert first == second
 
@@ -96,7 +99,7 @@ def test_no_checksum_makes_the_rows_of_a_table_public(tmp_path: Path) -> None:
     config = study(tmp_path, seed=5)
     card = tmp_path / "patients.yaml"
     sources = f"sources: [{{file: patients.csv, sha256: {digest}}}]"
-    card.write_text(card.read_text().replace("file: patients.csv", sources))
+    card.write_text(card.read_text(encoding="utf-8").replace("file: patients.csv", sources))
     reasons = []
     for table in ([], ["--table", tmp_path / "patients.csv"]):
         options = ("--method", "dp-ebm-plus", "--output", tmp_path / "m.json", *table)

@@ -42,7 +42,7 @@ def model(lab: Lab, config: Path) -> Path:
 def test_a_saved_model_remembers_where_it_comes_from(model: Path) -> None:
     origin = load_model(model).origin_
     assert (origin["config"], origin["epsilon"], origin["rows"]) == ("lab", 8.0, "of one split")
-    notes = json.loads(model.with_name("model.local-notes").read_text())
+    notes = json.loads(model.with_name("model.local-notes").read_text(encoding="utf-8"))
     assert (notes["task"]["split"], notes["task"]["epsilon"]) == (1, 8.0)
 
 
@@ -83,30 +83,30 @@ def test_committed_models_of_splits_are_still_read() -> None:
 
 
 def test_edits_change_the_file_and_undo_brings_it_back(model: Path) -> None:
-    released = model.read_text()
+    released = model.read_text(encoding="utf-8")
     copy = model.with_name("copy.json")
     assert "a: monotone decreasing" in dprepro(
         "edit", model, "--feature", "a", "--monotone", "decreasing", "--output", copy
     )
-    assert model.read_text() == released
+    assert model.read_text(encoding="utf-8") == released
     assert "set v to -0.5" in dprepro("edit", copy, "--feature", "b", "--at", "v", "--value", -0.5)
     assert "set" in dprepro("edit", copy, "--feature", "a", "--at", 0, "--value", 0.75)
     assert "from 0 to 0.5" in dprepro("edit", copy, "--feature", "a", "--interpolate", 0, 0.5)
     assert len(load_model(copy).edits_) == 4
     for _ in range(4):
         assert "undone" in dprepro("edit", copy, "--undo")
-    assert copy.read_text() == released
+    assert copy.read_text(encoding="utf-8") == released
 
 
 def test_showing_a_model_changes_nothing_and_shows_ledger_and_edits(model: Path) -> None:
     dprepro("edit", model, "--feature", "b", "--at", "u", "--value", 0.125)
-    before = model.read_text()
+    before = model.read_text(encoding="utf-8")
     overview = dprepro("edit", model)
     assert "Edits after the fit, which cost no budget: b: set u to 0.125" in overview
     assert "Spent epsilon, by dp_accounting" in overview
     assert "1. b: set u to 0.125" in overview
     assert "0.125" in dprepro("edit", model, "--feature", "b")
-    assert model.read_text() == before
+    assert model.read_text(encoding="utf-8") == before
 
 
 def test_an_edited_model_is_scored_beside_the_released_one(model: Path, config: Path) -> None:
@@ -123,7 +123,7 @@ def test_an_edited_model_is_scored_beside_the_released_one(model: Path, config: 
 
 def test_only_scores_that_are_shown_are_warned_of(model: Path, config: Path) -> None:
     other = config.with_name("other.yaml")
-    other.write_text(json.dumps({**yaml.safe_load(config.read_text()), "seed": 9}))
+    other.write_text(json.dumps({**yaml.safe_load(config.read_text(encoding="utf-8")), "seed": 9}))
     outcome = CliRunner().invoke(app, ["score", str(model), str(other)])
     assert "(seed differs): name the config that it was fitted with" in str(outcome.exception)
     assert "PRIVATE DATA" not in outcome.output

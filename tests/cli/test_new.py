@@ -52,7 +52,7 @@ def test_options_say_how_the_file_is_read_and_what_is_used(data: Path) -> None:
         "--drop", "town", "--drop", "visit", "--missing", "-99", "--missing", "k.A.",
         "--separator", ";", "--encoding", "cp1252", "--decimal", ",", "--thousands", ".",
     )  # fmt: skip
-    filled = Path("data.yaml").read_text()
+    filled = Path("data.yaml").read_text(encoding="utf-8")
     filled = filled.replace("rows_per_unit: FILL_IN", "rows_per_unit: 5")
     filled = filled.replace("[FILL_IN, FILL_IN]", "[0, 100]").replace("FILL_IN", "why")
     Path("data.yaml").write_text(filled)
@@ -69,7 +69,7 @@ def test_an_index_without_a_name_is_dropped_and_the_rest_is_loaded(data: Path) -
     data.write_text(",age,y\n" + "".join(f"{k},{k + 20},{k % 2}\n" for k in range(30)))
     dprepro("new", "dataset", data, "--target", "y")
     card = Path("data.yaml")
-    filled = card.read_text().replace("[FILL_IN, FILL_IN]", "[18, 100]")
+    filled = card.read_text(encoding="utf-8").replace("[FILL_IN, FILL_IN]", "[18, 100]")
     card.write_text(filled.replace("FILL_IN", "the form"))
     assert "complete: binary, target y, 1 features" in dprepro("data", "check", card)
     assert load(card).X.columns.tolist() == ["age"]
@@ -78,7 +78,7 @@ def test_an_index_without_a_name_is_dropped_and_the_rest_is_loaded(data: Path) -
 def test_tabs_have_a_name(data: Path) -> None:
     data.write_text("a\tb;c\n1\t2;3\n")
     dprepro("new", "dataset", data, "--separator", "tab")
-    assert 'separator: "\\t"' in Path("data.yaml").read_text()
+    assert 'separator: "\\t"' in Path("data.yaml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -217,9 +217,9 @@ def test_no_file_is_overwritten_without_force(data: Path, command: tuple[str, ..
     old.write_text("mine")
     with pytest.raises(DpreproError, match="exists already"):
         dprepro("new", *command)
-    assert old.read_text() == "mine"
+    assert old.read_text(encoding="utf-8") == "mine"
     dprepro("new", *command, "--force")
-    assert old.read_text() != "mine"
+    assert old.read_text(encoding="utf-8") != "mine"
 
 
 def test_a_method_of_a_name_that_is_taken_is_refused(data: Path) -> None:

@@ -80,7 +80,7 @@ def test_results_of_ones_own_are_judged_wherever_the_folder_lies(
     monkeypatch.chdir(tmp_path / "elsewhere")
     dprepro("run", "../study/small-linear.yaml", "--results", results)
     (journal,) = results.glob("*.jsonl")
-    assert '"paper":"mine-2026"' in journal.read_text().replace(" ", "")
+    assert '"paper":"mine-2026"' in journal.read_text(encoding="utf-8").replace(" ", "")
     mine.rename(tmp_path / "moved")
     (tmp_path / "link").symlink_to(tmp_path / "moved")
     monkeypatch.setattr(folders, "_own", {})
@@ -95,7 +95,7 @@ def test_results_of_ones_own_are_judged_wherever_the_folder_lies(
     assert dprepro("forensics", *given, "--format", "json").strip() == "[]"
     assert dprepro("cite", "../link") == "@misc{mine-2026,\n  title = {A paper of mine}\n}\n"
     dprepro("report", *given, "--output", tmp_path / "page.html")
-    assert "A paper of mine" in (tmp_path / "page.html").read_text()
+    assert "A paper of mine" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

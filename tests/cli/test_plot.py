@@ -148,9 +148,9 @@ def test_what_takes_long_says_what_is_done(results, monkeypatch):
 def test_choosing_methods_changes_the_picture(results):
     curves(results, "--dataset", "adult", "--format", "svg")
     path = results / "out" / f"{TABLE_2}-adult-auc.svg"
-    whole = path.read_text()
+    whole = path.read_text(encoding="utf-8")
     curves(results, "--dataset", "adult", "--format", "svg", "--method", "dp-ebm-gdp-2021")
-    assert len(path.read_text()) < len(whole)
+    assert len(path.read_text(encoding="utf-8")) < len(whole)
 
 
 @pytest.mark.parametrize(

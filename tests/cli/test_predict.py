@@ -46,7 +46,7 @@ def model(tmp_path: Path) -> Path:
 def test_standard_output_gets_rows_alone(model: Path, tmp_path: Path) -> None:
     printed = dprepro("predict", model, tmp_path / "new.csv", "--output", "-", "--explain")
     dprepro("predict", model, tmp_path / "new.csv", "-o", tmp_path / "o.csv", "--explain")
-    assert printed == (tmp_path / "o.csv").read_text()
+    assert printed == (tmp_path / "o.csv").read_text(encoding="utf-8")
     assert printed.count("\n") == 41
 
 
@@ -98,10 +98,10 @@ def test_intervals_are_written_if_the_model_knows_them(model: Path, tmp_path: Pa
 
 
 def test_the_model_is_not_written_over(model: Path, tmp_path: Path) -> None:
-    before = model.read_text()
+    before = model.read_text(encoding="utf-8")
     with pytest.raises(DpreproError, match="is the model file"):
         dprepro("predict", model, tmp_path / "new.csv", "-o", model)
-    assert model.read_text() == before
+    assert model.read_text(encoding="utf-8") == before
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_the_model_is_not_written_over(model: Path, tmp_path: Path) -> None:
 def test_a_hostile_model_file_writes_nothing(
     model: Path, tmp_path: Path, old: str, new: str, message: str
 ) -> None:
-    text = model.read_text()
+    text = model.read_text(encoding="utf-8")
     assert old in text
     model.write_text(text.replace(old, new, 1))
     with pytest.raises(DpreproError, match=message):

@@ -135,7 +135,9 @@ def test_a_second_release_beyond_the_limit_is_refused(tmp_path: Path, state: Pat
     copy.mkdir()
     (copy / "rows.csv").write_bytes((tmp_path / "patients.csv").read_bytes())
     other = copy / "clients.yaml"
-    other.write_text(card.read_text().replace(LIMIT, "").replace("patients", "rows"))
+    other.write_text(
+        card.read_text(encoding="utf-8").replace(LIMIT, "").replace("patients", "rows")
+    )
     for again in (card, other):
         assert "1.2" in refused(again, match="beyond the budget: the card of patients")
 
@@ -145,21 +147,21 @@ def test_a_second_release_says_what_both_spend(tmp_path: Path, state: Path) -> N
     found = []
     for name in ("first", "second"):
         release(card, "-o", tmp_path / name)
-        text = (tmp_path / name / "statement.json").read_text()
+        text = (tmp_path / name / "statement.json").read_text(encoding="utf-8")
         found.append(Statement.model_validate_json(text))
         dprepro("withdraw", tmp_path / name, "--reason", "a ward is missing")
     first, second = (statement.publisher for statement in found)
     (named,) = second.earlier
     assert (named.model_sha256, named.date) == (found[0].model.sha256, first.date)
     assert (named.epsilon, named.delta, named.unit, named.withdrawn) == (1, 1e-5, "row", first.date)
-    assert '"earlier": [' not in (tmp_path / "first" / "statement.json").read_text()
+    assert '"earlier": [' not in (tmp_path / "first" / "statement.json").read_text(encoding="utf-8")
     assert (first.earlier_releases, second.earlier_releases) == (0, 1)
     assert (first.together.epsilon or 9) <= 1 < 1.3 < (second.together.epsilon or 0) < 2
     assert (second.together.delta, second.together.relation) == (2e-5, "add/remove-one")
     assert second.limit is not None
     assert (second.limit.epsilon, second.limit.delta) == (3, 2e-5)
     assert "has 1 earlier release" in found[1].registry.release_frequency
-    page = (tmp_path / "second" / "statement.md").read_text()
+    page = (tmp_path / "second" / "statement.md").read_text(encoding="utf-8")
     assert "has 1 earlier release of these rows" in page
     assert "With this one they spend, for each row: epsilon 1." in page
     assert f"| {first.date}, withdrawn on {first.date} | 1 | 1e-05 | dp-ebm-plus | " in page
@@ -176,9 +178,11 @@ def test_releases_with_other_neighbours_say_why_they_cost_more(tmp_path: Path, s
     assert f"neighbours and this one zero-out, so all are counted under replace-one, {said}" in (
         " ".join(second.split())
     )
-    statement = (tmp_path / "second" / "statement.md").read_text()
+    statement = (tmp_path / "second" / "statement.md").read_text(encoding="utf-8")
     assert "(replace-one, as the neighbours of the releases differ)" in statement
-    assert "neighbours of the releases" not in (tmp_path / "first" / "statement.md").read_text()
+    assert "neighbours of the releases" not in (tmp_path / "first" / "statement.md").read_text(
+        encoding="utf-8"
+    )
     book = " ".join(dprepro("budget").split())
     assert "replace-one, as the neighbours of the releases differ, for each row" in book
     lines = [line for line in (first + second).splitlines() if str(tmp_path) not in line]
@@ -205,8 +209,8 @@ def test_a_public_number_of_rows_is_in_the_statement(tmp_path: Path, state: Path
     said = release(card_of(tmp_path, text="expect: {rows: 60}\n"))
     words = "the number of rows in the file, which the card states and which was compared"
     assert words in " ".join(said.split())
-    assert f"- {words}\n" in (tmp_path / "out" / "statement.md").read_text()
-    assert f"<li>{words}</li>" in (tmp_path / "out" / "statement.html").read_text()
+    assert f"- {words}\n" in (tmp_path / "out" / "statement.md").read_text(encoding="utf-8")
+    assert f"<li>{words}</li>" in (tmp_path / "out" / "statement.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("fails", [KeyboardInterrupt(), DpreproError("the book is full")])
@@ -243,7 +247,7 @@ def test_neighbours_differ_in_nothing_but_releases(
         card = card_of(tmp_path, rows)
         release(card, "-o", tmp_path / f"out-{len(rows)}")
         out = tmp_path / f"out-{len(rows)}"
-        texts = {path.name: path.read_text() for path in out.iterdir()}
+        texts = {path.name: path.read_text(encoding="utf-8") for path in out.iterdir()}
         model, statement = texts["model.json"], json.loads(texts["statement.json"])
         sha256 = statement["model"]["sha256"]
         numbers = {float(ROWS), float(ROWS - 1)}
@@ -279,7 +283,7 @@ def test_rows_that_break_the_card_are_refused(
 def test_values_beyond_their_bounds_can_be_clipped(tmp_path: Path, state: Path) -> None:
     card = card_of(tmp_path, [*rows_of("binary", 60), ("500", "1", "a", "yes")])
     release(card, "--clip")
-    text = (tmp_path / "out" / "statement.md").read_text()
+    text = (tmp_path / "out" / "statement.md").read_text(encoding="utf-8")
     assert "otherwise it would have been refused" not in text
 
 
@@ -300,7 +304,7 @@ def test_what_cannot_be_released_is_refused(
     tmp_path: Path, state: Path, change: tuple[str, str], options: tuple[str, ...], said: str
 ) -> None:
     card = card_of(tmp_path)
-    card.write_text(card.read_text().replace(*change))
+    card.write_text(card.read_text(encoding="utf-8").replace(*change))
     refused(card, *options, match=said)
 
 
@@ -312,7 +316,7 @@ def test_a_careless_delta_is_refused_and_a_large_one_warned_of(tmp_path: Path, s
     assert "Nothing was spent" in said
     found = release(card, "--delta", "1e-3")
     assert "Beware:   delta 0.001 is large" in found
-    assert "The delta is large." in (tmp_path / "out" / "statement.md").read_text()
+    assert "The delta is large." in (tmp_path / "out" / "statement.md").read_text(encoding="utf-8")
 
 
 def test_what_is_refused_is_named_as_it_was_asked_for(tmp_path: Path, state: Path) -> None:
@@ -327,7 +331,7 @@ def test_what_is_refused_is_named_as_it_was_asked_for(tmp_path: Path, state: Pat
 
 def test_a_card_without_a_domain_or_rows_is_refused(tmp_path: Path, state: Path) -> None:
     card = card_of(tmp_path)
-    card.write_text(card.read_text().partition("features:")[0])
+    card.write_text(card.read_text(encoding="utf-8").partition("features:")[0])
     refused(card, match="domain: observed")
     refused(card_of(tmp_path), "--delta", "1e-5", "--epsilon", "nan", match="finite number above 0")
     (tmp_path / "patients.csv").unlink()
@@ -450,19 +454,21 @@ def test_the_default_delta_is_said_and_stated(tmp_path: Path, state: Path) -> No
     card = card_of(tmp_path, text="expect: {rows: 60}\n")
     said = dprepro("release", card, "--epsilon", 1, "--yes", "-o", tmp_path / "out")
     assert "Delta:    0.001 (largest power of ten up to 1 / (10 n)" in said
-    assert "order of magnitude of n" in (tmp_path / "out" / "statement.md").read_text()
+    assert "order of magnitude of n" in (tmp_path / "out" / "statement.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_release_for_patients_bounds_their_rows(tmp_path: Path, state: Path) -> None:
     rows = rows_of("binary", 60)
     card = card_of(tmp_path, text=UNIT + "unit_title: guest\n" + LIMIT)
-    text = (tmp_path / "patients.csv").read_text().splitlines()
+    text = (tmp_path / "patients.csv").read_text(encoding="utf-8").splitlines()
     owners = ["patient", *(str(k // 4) for k in range(len(rows)))]
     lines = [f"{line},{owner}" for line, owner in zip(text, owners, strict=True)]
     (tmp_path / "patients.csv").write_text("\n".join(lines) + "\n")
     assert "one guest, of whose rows up to 2 are used" in release(card)
     out = tmp_path / "out"
-    assert "one guest" in (out / "statement.md").read_text()
+    assert "one guest" in (out / "statement.md").read_text(encoding="utf-8")
     privacy = Statement.model_validate_json((out / "statement.json").read_bytes()).privacy
     assert (privacy.unit, privacy.rows_per_unit, privacy.holds) == ("patient", 2, True)
     of_row, of_unit = privacy.spent.of_row or 0, privacy.spent.of_unit or 0
@@ -470,7 +476,9 @@ def test_a_release_for_patients_bounds_their_rows(tmp_path: Path, state: Path) -
     assert of_unit <= 1 + 1e-6
     assert "agree" in dprepro("verify", out)
     copy = tmp_path / "copy.yaml"
-    copy.write_text(card.read_text().replace(UNIT, "drop: [patient]\n").replace(LIMIT, ""))
+    copy.write_text(
+        card.read_text(encoding="utf-8").replace(UNIT, "drop: [patient]\n").replace(LIMIT, "")
+    )
     out.rename(tmp_path / "first")
     refused(copy, match=r"for each patient, .* nothing bounds")
 
@@ -486,7 +494,9 @@ def test_the_audits_of_the_method_are_in_the_statement(tmp_path: Path, state: Pa
     others.append(record | {"method_version": 1})  # that method was another one
     (tmp_path / "audit.json").write_text(json.dumps([record, *others]))
     release(card_of(tmp_path), "--audits", tmp_path)
-    audits = json.loads((tmp_path / "out" / "statement.json").read_text())["publisher"]["audits"]
+    audits = json.loads((tmp_path / "out" / "statement.json").read_text(encoding="utf-8"))[
+        "publisher"
+    ]["audits"]
     theirs, *ours = audits
     assert (theirs["subject"], theirs["lower_bound"]) == ("dp-ebm-plus/answers", 0.67)
     assert (theirs["date"], theirs["dprepro"]) == ("2026-01-02", "9.9")
@@ -496,7 +506,7 @@ def test_the_audits_of_the_method_are_in_the_statement(tmp_path: Path, state: Pa
     assert [a["subject"] for a in ours] == [a.subject for a in known]
     assert {a["method_version"] for a in ours} == {version}
     most = max(known, key=lambda a: (a.lower_bound or 0) / a.epsilon)
-    page = (tmp_path / "out" / "statement.md").read_text()
+    page = (tmp_path / "out" / "statement.md").read_text(encoding="utf-8")
     assert f"on record for dp-ebm-plus, version {version}, {most.subject} showed most" in page
     assert f"epsilon {most.lower_bound:.4g} at least, of {most.epsilon:g}" in page
     assert f"by {most.trials:,} fits." in page
@@ -522,7 +532,7 @@ def test_a_release_for_the_registry(tmp_path: Path, state: Path) -> None:
     assert {path.name for path in out.iterdir()} == FILES | {"registry.yaml", "README.md"}
     dprepro("verify", out)
     record = out / "registry.yaml"
-    record.write_text(record.read_text().replace("Clinic", "Someone"))
+    record.write_text(record.read_text(encoding="utf-8").replace("Clinic", "Someone"))
     with pytest.raises(AssertionError, match=r"registry\.yaml: not the text"):
         dprepro("verify", out)
 

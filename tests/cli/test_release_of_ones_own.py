@@ -125,7 +125,7 @@ def test_its_statement_says_whose_word_it_is_and_has_the_audits_of_that_code(car
     assert [audit.verdict for audit in statement.publisher.audits] == ["within"]
     assert f"SHA-256 {code}" in statement.not_covered.always[0]
     for name in ("statement.md", "statement.html"):
-        text = " ".join((out / name).read_text().replace("&#39;", "'").split())
+        text = " ".join((out / name).read_text(encoding="utf-8").replace("&#39;", "'").split())
         assert "The method is the publisher's own." in text
         assert "holds, by its author's word" in text
     assert "are those of the model" in dprepro("verify", out)
@@ -133,7 +133,7 @@ def test_its_statement_says_whose_word_it_is_and_has_the_audits_of_that_code(car
     assert "holds, says its author. The method is one's own" in shown
     assert "an audit of this code found no violation, which is not a proof" in shown
     assert "the ledger, its author's word, says that" in " ".join(
-        (out / "model.html").read_text().replace("&#39;", "'").split()
+        (out / "model.html").read_text(encoding="utf-8").replace("&#39;", "'").split()
     )
 
 
@@ -141,8 +141,8 @@ def test_a_method_of_ours_is_nobodys_word(card: Path) -> None:
     said = release(card, "dp-ebm-plus")
     assert "author" not in said
     out = card.with_name("out")
-    assert "is_authors_word" not in (out / "statement.json").read_text()
-    assert "code" not in json.loads((out / "model.json").read_text())["ledger"]
+    assert "is_authors_word" not in (out / "statement.json").read_text(encoding="utf-8")
+    assert "code" not in json.loads((out / "model.json").read_text(encoding="utf-8"))["ledger"]
 
 
 def test_one_that_an_audit_of_its_code_refutes_is_not_released(card: Path) -> None:

@@ -149,7 +149,7 @@ def test_notes_beside_the_model_of_a_private_split_are_not_taken_for_a_model(tmp
         said = CliRunner().invoke(app, command)
         assert said.exit_code == 0, (command, said.output, said.exception)
     assert len(list((results / "models").iterdir())) == 2
-    page = (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "age on patients: dp-ebm-gdp, ε=1" in page
     assert "PRIVATE rows: patients." in page.split("<main")[0]  # a banner above all else
     assert 'content: "PRIVATE rows: not for release"' in page  # at the foot of each sheet

@@ -213,7 +213,7 @@ def test_a_dry_run_names_what_the_card_does_not_have(
     lab: Lab, old: str, new: str, said: str
 ) -> None:
     file = lab.folder / "tiny.csv"
-    file.write_text(file.read_text().replace(old, new, 1))
+    file.write_text(file.read_text(encoding="utf-8").replace(old, new, 1))
     found = _dry(lab.config(domain="public"), "--results", lab.results)
     assert said in found
     assert "Checked" not in found
@@ -221,10 +221,10 @@ def test_a_dry_run_names_what_the_card_does_not_have(
 
 def test_a_dry_run_tries_encodings_and_parameters(lab: Lab) -> None:
     file, card = lab.folder / "tiny.csv", lab.folder / "tiny.yaml"
-    rows = file.read_text().splitlines()
+    rows = file.read_text(encoding="utf-8").splitlines()
     rows[1] = f",{rows[1].partition(',')[2]}"
     file.write_text("\n".join(rows) + "\n")
-    card.write_text(card.read_text().replace("[-5, 5]}", "[-5, 5], missing: true}"))
+    card.write_text(card.read_text(encoding="utf-8").replace("[-5, 5]}", "[-5, 5], missing: true}"))
     given = {"domain": "public", "methods": ["ebm", "logistic"]}
     found = _dry(lab.config(**given), "--results", lab.results)
     assert "lab: logistic, split 0: feature 'a' has missing values, which this method" in found

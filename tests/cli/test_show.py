@@ -149,7 +149,7 @@ def test_margins_are_drawn_for_all_splits(lab: Lab) -> None:
     config, folder = lab.config(methods=METHODS, epsilons=[8]), lab.folder / "figures"
     options = ("--output", folder, "--format", "svg")
     assert dprepro("plot", "margins", config, *options).strip() == str(folder / "margins.svg")
-    assert "3 fits" in (folder / "margins.svg").read_text()
+    assert "3 fits" in (folder / "margins.svg").read_text(encoding="utf-8")
     options = (*options, "--fits", "1")
     outcome = CliRunner().invoke(app, ["plot", "margins", str(config), *map(str, options)])
     assert outcome.stderr.startswith("PRIVATE DATA: the picture shows exact advantages")

@@ -40,7 +40,7 @@ def test_what_is_printed_arrives(tmp_path: Path) -> None:
     streams = Streams()
     print("one ± two")
     assert streams.lost_output() == ""
-    assert (tmp_path / "said").read_text() == "one ± two\n"
+    assert (tmp_path / "said").read_text(encoding="utf-8") == "one ± two\n"
 
 
 def test_ascii_gets_signs_that_say_the_same(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_ascii_gets_signs_that_say_the_same(tmp_path: Path) -> None:
     streams = Streams()
     print("0.9 ±0.1 at ε=1 ☂")
     assert streams.lost_output() == ""
-    assert (tmp_path / "said").read_text() == "0.9 +-0.1 at epsilon=1 ?\n"
+    assert (tmp_path / "said").read_text(encoding="utf-8") == "0.9 +-0.1 at epsilon=1 ?\n"
 
 
 def test_the_signs_of_verdicts_stay_apart_in_ascii(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_the_signs_of_verdicts_stay_apart_in_ascii(tmp_path: Path) -> None:
     streams = Streams()
     print("|".join(verdict.symbol for verdict in Verdict))
     assert streams.lost_output() == ""
-    assert (tmp_path / "said").read_text() == "~|^|v|?|...|.|x\n"
+    assert (tmp_path / "said").read_text(encoding="utf-8") == "~|^|v|?|...|.|x\n"
 
 
 def test_a_full_output_is_noted_and_ends_nothing() -> None:
@@ -123,4 +123,6 @@ def test_a_list_that_cannot_be_printed_is_an_error(
     sys.stdout, sys.stderr = _text("/dev/full"), _text(tmp_path / "error")
     assert _main(monkeypatch, "configs") == 2
     sys.stderr.flush()
-    assert "standard output could not be written: No space" in (tmp_path / "error").read_text()
+    assert "standard output could not be written: No space" in (tmp_path / "error").read_text(
+        encoding="utf-8"
+    )

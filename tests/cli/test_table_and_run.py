@@ -241,7 +241,9 @@ def test_a_part_of_the_splits_is_marked_everywhere(shop: Lab) -> None:
 @pytest.mark.usefixtures("in_process")
 def test_a_card_that_is_called_as_a_built_in_one_stands_apart(shop: Lab) -> None:
     card = shop.folder / "tiny.yaml"
-    (shop.folder / "adult.yaml").write_text(card.read_text().replace("name: tiny", "name: adult"))
+    (shop.folder / "adult.yaml").write_text(
+        card.read_text(encoding="utf-8").replace("name: tiny", "name: adult")
+    )
     config = load_config(shop.config(dataset="./adult.yaml", methods=["tilted"]))
     run(config, Options(results=shop.results), Watch())
     assert {row["dataset"] for row in rows(shop.results).values()} == {

@@ -40,7 +40,7 @@ def test_a_grid_is_tuned_in_parts_that_reuse_each_other(lab: Lab) -> None:
         outcome = CliRunner().invoke(app, ["tune", str(config), *options])
         assert outcome.exit_code == 0, outcome.output
         (journal,) = out.glob("*.jsonl")
-        return journal.read_text().count('"kind":"record"')
+        return journal.read_text(encoding="utf-8").count('"kind":"record"')
 
     assert tune("--epsilon", "8", "--method", "lazybb-1r") == 4
     found = load_config(tuned)

@@ -70,4 +70,4 @@ def test_check_names_the_cells(folder):
 def test_the_page_says_so_beside_the_cell(folder):
     output = folder / "page.html"
     run("report", "--results", folder, "--output", output)
-    assert f"Tuned: {CHOSEN}." in whole(output.read_text())
+    assert f"Tuned: {CHOSEN}." in whole(output.read_text(encoding="utf-8"))

@@ -151,7 +151,7 @@ def test_the_page_lists_it_among_the_ledgers(tmp_path):
     assert (bare.method, bare.unverified, bare.levels, bare.stands) == ("claims", (1.0,), (), False)
     output = tmp_path / "page.html"
     run("report", "--results", tmp_path, "--output", output)
-    page = output.read_text()
+    page = output.read_text(encoding="utf-8")
     assert ">unverified<" in page
     assert "keeps no ledger of its releases, so nothing says what it spends" in page
 

@@ -571,7 +571,7 @@ def test_classes_have_the_same_codes_where_the_test_file_lacks_one(
     (card.parent / "test.csv").write_text("x,y\n2,b\n3,c\n")
     with pytest.raises(DpreproError, match=r"`test` needs `labels`.*Add `labels: \[\.\.\.\]`"):
         load(card, with_test=True)
-    card.write_text(card.read_text() + "labels: [a, b, c]\n")
+    card.write_text(card.read_text(encoding="utf-8") + "labels: [a, b, c]\n")
     dataset = load(card, with_test=True)
     assert dataset.test is not None
     assert (dataset.y.tolist(), dataset.test.y.tolist()) == ([0, 1, 2], [1, 2])
@@ -588,7 +588,7 @@ def test_a_binary_test_file_that_lacks_a_label_is_refused_or_coded_alike(
         load(plain, with_test=True)
     public = write_card({"test": test, "features": {"x": {"numeric": [0, 9]}}})
     for labels in ("", "labels: [no, yes]\n"):
-        public.write_text(public.read_text() + labels)
+        public.write_text(public.read_text(encoding="utf-8") + labels)
         dataset = load(public, with_test=True)
         assert dataset.test is not None
         assert (dataset.y.tolist(), dataset.test.y.tolist()) == ([0, 1], [1])

@@ -45,9 +45,9 @@ def test_a_token_says_nothing_and_another_register_gives_another(
 
 def test_the_register_holds_no_digest_that_can_be_checked_without_its_key(state: Path) -> None:
     token = token_of("rows")
-    values = json.loads(register_path().read_text())
+    values = json.loads(register_path().read_text(encoding="utf-8"))
     assert values["tokens"] == {keyed_digest(bytes.fromhex(values["key"]), "rows"): token}
-    assert hashlib.sha256(b"rows").hexdigest() not in register_path().read_text()
+    assert hashlib.sha256(b"rows").hexdigest() not in register_path().read_text(encoding="utf-8")
     assert "never release it" in values["note"]
 
 
@@ -69,7 +69,7 @@ def test_a_register_keeps_its_id_and_a_new_one_has_another(state: Path) -> None:
     first = register_id()
     token_of("rows")
     assert register_id() == first
-    assert first not in register_path().read_text()
+    assert first not in register_path().read_text(encoding="utf-8")
     register_path().unlink()
     assert register_id() != first
 
@@ -87,7 +87,7 @@ def test_many_at_once_lose_nothing(state: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         tokens = list(pool.map(token_of, names))
     assert {name: token_of(name) for name in names} == dict(zip(names, tokens, strict=True))
-    assert len(json.loads(register_path().read_text())["tokens"]) == 7
+    assert len(json.loads(register_path().read_text(encoding="utf-8"))["tokens"]) == 7
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_damaged_register_is_told_and_left_alone(state: Path, text: str) -> No
     register_path().write_text(text)
     with pytest.raises(DpreproError, match=r"private-data.json, is damaged.* move it away"):
         token_of("rows")
-    assert register_path().read_text() == text
+    assert register_path().read_text(encoding="utf-8") == text
 
 
 def test_a_folder_that_cannot_be_used_is_told_with_what_to_do(
@@ -125,4 +125,6 @@ def test_a_write_that_fails_leaves_what_was_there(
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
         write_own(path, "second")
-    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("notes", "first")]
+    assert [(entry.name, entry.read_text(encoding="utf-8")) for entry in tmp_path.iterdir()] == [
+        ("notes", "first")
+    ]

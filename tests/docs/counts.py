@@ -136,7 +136,7 @@ def main() -> int:
     """Write the pages; 1 if one lacks a sentence."""
     gone = 0
     for page in dict.fromkeys(page for page, _ in SENTENCES):
-        text, lost = renewed(page, (ROOT / page).read_text())
+        text, lost = renewed(page, (ROOT / page).read_text(encoding="utf-8"))
         (ROOT / page).write_text(text)
         gone += len(lost)
         for sentence in lost:

@@ -76,7 +76,7 @@ def methods(text: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    text = PAGE.read_text()
+    text = PAGE.read_text(encoding="utf-8")
     for method in methods(text):
         before, _, after = parts(text, method)
         text = f"{before}{BEGIN.format(method)}\n{tables(method)}\n{END.format(method)}{after}"

@@ -82,7 +82,7 @@ def _kind(value: dict[str, Any]) -> str:
 def main() -> int:
     """Write all tables."""
     for page in PAGES:
-        page.write_text(renewed(page.read_text()))
+        page.write_text(renewed(page.read_text(encoding="utf-8")))
     return 0
 
 

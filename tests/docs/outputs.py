@@ -56,7 +56,7 @@ def main(pages: Sequence[str]) -> int:
                     session.do(found[i])
                     continue
                 new, lost = renewed(found[i].text, session.output)
-                text = (ROOT / page).read_text()
+                text = (ROOT / page).read_text(encoding="utf-8")
                 (ROOT / page).write_text(rewrite(page, text, found[i], new))
                 gone += len(lost)
                 for line in lost:

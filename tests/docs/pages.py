@@ -50,7 +50,7 @@ class Block:
 
 def blocks(page: str, text: str | None = None) -> list[Block]:
     """Return the blocks of a page, fenced and indented, in order."""
-    return list(_blocks(page, (ROOT / page).read_text() if text is None else text))
+    return list(_blocks(page, (ROOT / page).read_text(encoding="utf-8") if text is None else text))
 
 
 @functools.cache
@@ -64,7 +64,7 @@ def _blocks(page: str, text: str) -> tuple[Block, ...]:
 
 def inline_commands(page: str, text: str | None = None) -> list[str]:
     """Return the `dprepro ...` and `pytest ...` commands with arguments in a page's sentences."""
-    source = (ROOT / page).read_text() if text is None else text
+    source = (ROOT / page).read_text(encoding="utf-8") if text is None else text
     parser = MarkdownIt().enable("table")
     spans = [
         " ".join(child.content.split())

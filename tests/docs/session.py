@@ -148,11 +148,11 @@ class Session:
             )
         self.left_running.append(process)
         until = time.monotonic() + 60
-        while wanted not in log.read_text():
+        while wanted not in log.read_text(encoding="utf-8"):
             assert process.poll() is None, f"$ {line}\n{log.read_text()}\nended"
             assert time.monotonic() < until, f"$ {line}\n{log.read_text()}\nnever says {wanted!r}"
             time.sleep(0.1)
-        return log.read_text()
+        return log.read_text(encoding="utf-8")
 
     def close(self) -> None:
         """End what was left running."""

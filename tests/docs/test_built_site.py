@@ -76,5 +76,5 @@ def test_pages_follow_the_guidelines_of_accessibility(site, browser, scheme):  #
 
 def test_the_site_has_the_schemas(site):
     for name in SCHEMAS:
-        text = (site / "schemas" / f"{name}.schema.json").read_text()
+        text = (site / "schemas" / f"{name}.schema.json").read_text(encoding="utf-8")
         assert json.loads(text) == json.loads(json.dumps(json_schema(name)))

@@ -31,13 +31,13 @@ LISTED = {("docs/evidence/reliability.md", "three private methods")}
 @pytest.mark.parametrize("page", dict.fromkeys(page for page, _ in SENTENCES))
 def test_a_page_states_what_the_registry_has(page: str) -> None:
     """`make docs-outputs` writes it anew."""
-    text = (ROOT / page).read_text()
+    text = (ROOT / page).read_text(encoding="utf-8")
     assert renewed(page, text) == (text, [])
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_no_page_counts_by_hand(page: str) -> None:
-    text = (ROOT / page).read_text()
+    text = (ROOT / page).read_text(encoding="utf-8")
     written = [pattern(said).search(text) for place, said in SENTENCES if place == page]
     for found in (*COUNTED.finditer(text), *JUDGED.finditer(text)):
         is_written = any(one and one.start() <= found.start() < one.end() for one in written)
@@ -45,7 +45,7 @@ def test_no_page_counts_by_hand(page: str) -> None:
 
 
 def test_methods_and_promises_that_change_change_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, text = counted(), (ROOT / "PRIVACY.md").read_text()
+    before, text = counted(), (ROOT / "PRIVACY.md").read_text(encoding="utf-8")
     methods: dict[str, Method] = dict(all_methods())
     del methods["dp-bag-sound"]
     object.__setattr__(moved := _copy(methods["ada-ssp"]), "guarantee", Guarantee.PURE)
@@ -62,12 +62,14 @@ def test_methods_and_promises_that_change_change_the_page(monkeypatch: pytest.Mo
 def test_verdicts_that_change_change_the_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     before = {"dp-ebm-2021": Counter(equivalent=3, better=1, worse=2, inconclusive=4, impossible=9)}
     monkeypatch.setattr(counts, "recorded", lambda: before)
-    readme, lost = renewed("README.md", (ROOT / "README.md").read_text())
+    readme, lost = renewed("README.md", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert not lost
     assert "Of the 10 cells of the DP-EBM paper that can be run, 3 are equivalent" in " ".join(
         readme.split()
     )
-    page, lost = renewed("docs/verdicts.md", (ROOT / "docs/verdicts.md").read_text())
+    page, lost = renewed(
+        "docs/verdicts.md", (ROOT / "docs/verdicts.md").read_text(encoding="utf-8")
+    )
     assert not lost
     assert "| dp-ebm-2021 | 10 | 3 | 1 | 2 | 4 |\n| **all** | 10 | 3 | 1 | 2 | 4 |\n\n<!--" in page
     assert "in a document of 10 cells" in page
@@ -80,7 +82,11 @@ def _copy(method: Method) -> Method:
 
 
 def test_a_sentence_that_is_gone_is_named() -> None:
-    text = (ROOT / "README.md").read_text().replace("compute their noise", "draw their noise")
+    text = (
+        (ROOT / "README.md")
+        .read_text(encoding="utf-8")
+        .replace("compute their noise", "draw their noise")
+    )
     assert renewed("README.md", text)[1] == [
         "{Floating} methods compute their noise in floating point"
     ]

@@ -5,14 +5,14 @@ import re
 
 from tests.docs.pages import ROOT
 
-TEXT = (ROOT / "docs" / "evidence" / "exact.md").read_text()
+TEXT = (ROOT / "docs" / "evidence" / "exact.md").read_text(encoding="utf-8")
 STEPS = re.findall(r"^### (\d+)\. [^\n]+\n(.*?)(?=^##|\Z)", TEXT, flags=re.DOTALL | re.MULTILINE)
 SPANS = [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", TEXT)]
 
 
 def functions_of(path):
     """Return the names of all test functions of a file."""
-    tree = ast.parse((ROOT / path).read_text())
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 

@@ -9,12 +9,12 @@ from tests.docs.pages import ROOT
 
 
 def test_the_page_has_tables_of_dpboost():
-    assert "dpboost-2021" in methods(PAGE.read_text())
+    assert "dpboost-2021" in methods(PAGE.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("method", methods(PAGE.read_text()))
+@pytest.mark.parametrize("method", methods(PAGE.read_text(encoding="utf-8")))
 def test_the_tables_are_those_of_the_journals(method):
-    stated = parts(PAGE.read_text(), method)[1].strip()
+    stated = parts(PAGE.read_text(encoding="utf-8"), method)[1].strip()
     assert stated == tables(method).strip(), "python -m tests.docs.forensics_tables writes them"
     assert stated.count("###") >= 1 or method == CHOICES
     assert "| - |" not in stated, "a hypothesis that was not run"

@@ -31,7 +31,7 @@ def found(grids: ModuleType) -> dict[str, Any]:
 
 
 def test_the_tables_are_those_of_the_journals(grids: ModuleType, found: dict[str, Any]) -> None:
-    text = (ROOT / "results" / "trials" / "README.md").read_text()
+    text = (ROOT / "results" / "trials" / "README.md").read_text(encoding="utf-8")
     shown = [line for line in text.splitlines() if line.startswith("|")]
     assert shown == [line for table in grids.tables(found) for line in table]
     assert len(shown) == 2 * 2 + 3 * 13 + 13

@@ -37,12 +37,12 @@ def cells(folder: str, config: str) -> dict[tuple[str, float], ResultCell]:
 
 
 def sentences(page: str) -> str:
-    return " ".join((ROOT / page).read_text().split())
+    return " ".join((ROOT / page).read_text(encoding="utf-8").split())
 
 
 def rows(page: str, after: str) -> list[list[str]]:
     """Return the cells of the first table after some words of a page, without its head."""
-    lines = (ROOT / page).read_text().split(after)[1].splitlines()
+    lines = (ROOT / page).read_text(encoding="utf-8").split(after)[1].splitlines()
     last = next((i for i, line in enumerate(lines) if i and line.startswith("#")), len(lines))
     table = [line for line in lines[:last] if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[2:]]

@@ -20,7 +20,7 @@ NUMBERS = {"three": 3, "five": 5, "six": 6, "ten": 10}
 
 def table(after):
     """Return the cells of the first table after some words, without its head."""
-    lines = (ROOT / PAGE).read_text().split(after, 1)[1].splitlines()
+    lines = (ROOT / PAGE).read_text(encoding="utf-8").split(after, 1)[1].splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("|"))
     last = next((i for i in range(first, len(lines)) if not lines[i].startswith("|")), len(lines))
     split = [[c.strip() for c in line.strip("|").split("|")] for line in lines[first + 2 : last]]

@@ -33,8 +33,8 @@ ENTRY, RAISED = 'method("noisy", noisy, ', 'method("noisy", noisy, version=2, '
 def change(lab: Lab, old: str, new: str) -> None:
     """Change the file of the methods, and load it again."""
     path = lab.folder / "methods" / "misbehaviour.py"
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new))
+    assert old in path.read_text(encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new))
     registry.all_methods.cache_clear()
 
 

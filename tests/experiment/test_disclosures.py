@@ -119,10 +119,10 @@ def test_of_units_it_is_said_which_number_of_rows_is_public(
 
 
 def test_the_donors_split_depends_on_no_number_of_rows(lab: Lab) -> None:
-    rows = (lab.folder / "tiny.csv").read_text().splitlines()
+    rows = (lab.folder / "tiny.csv").read_text(encoding="utf-8").splitlines()
     (lab.folder / "tests.csv").write_text("\n".join(rows[:31]) + "\n")
     card = lab.folder / "tiny.yaml"
-    card.write_text(card.read_text() + "test: {sources: [{file: tests.csv}]}\n")
+    card.write_text(card.read_text(encoding="utf-8") + "test: {sources: [{file: tests.csv}]}\n")
     experiment = config(lab, evaluation="test-set")
     [task] = choose_tasks(experiment)
     assert SPLIT not in fit_model(experiment, task).ledger_.assumed_public
@@ -157,7 +157,11 @@ def test_keys_of_tuned_configs_alone_change(lab: Lab) -> None:
 
 def test_a_card_of_another_name_holds_the_same_rows(lab: Lab) -> None:
     card = lab.folder / "renamed.yaml"
-    card.write_text((lab.folder / "tiny.yaml").read_text().replace("name: tiny", "name: renamed"))
+    card.write_text(
+        (lab.folder / "tiny.yaml")
+        .read_text(encoding="utf-8")
+        .replace("name: tiny", "name: renamed")
+    )
     experiment = config(lab, dataset="./renamed.yaml", tuned_on=TUNED_ON)
     with pytest.raises(DpreproError, match="shares no row with tiny, remove `tuned_on`"):
         look_ahead(experiment, Options(results=lab.results))

@@ -110,7 +110,7 @@ def test_every_way_to_tear_the_last_line_leaves_the_earlier_ones(path: Path) -> 
 def test_damage_elsewhere_is_an_error_that_names_the_line(
     path: Path, line: str, problem: str
 ) -> None:
-    lines = path.read_text().splitlines()
+    lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join([lines[0], line, *lines[1:]]) + "\n")
     with pytest.raises(DpreproError, match=problem):
         read_journal(path)
@@ -159,7 +159,7 @@ def test_a_journal_to_which_nothing_was_added_leaves_no_file(tmp_path: Path) -> 
 def test_every_line_is_strict_json_on_disk_at_once(path: Path) -> None:
     with Journal(path) as journal:
         journal.append(_record(2))
-        assert json.loads(path.read_text().splitlines()[-1])["task"]["split"] == 2
+        assert json.loads(path.read_text(encoding="utf-8").splitlines()[-1])["task"]["split"] == 2
         with pytest.raises(ValueError, match="not JSON compliant"):
             journal.append({"kind": "environment", "x": float("nan")})
     assert len(read_journal(path).records) == 3
@@ -228,7 +228,7 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 def test_a_record_that_is_none_is_named_with_its_line(
     path: Path, field: str, value: object
 ) -> None:
-    *lines, last, _ = path.read_text().splitlines()
+    *lines, last, _ = path.read_text(encoding="utf-8").splitlines()
     record = json.loads(last)
     (record["task"] if field in record["task"] else record)[field] = value
     path.write_text("\n".join([*lines, json.dumps(record)]) + "\n")
@@ -237,7 +237,13 @@ def test_a_record_that_is_none_is_named_with_its_line(
 
 
 def test_a_bottomless_line_is_named(path: Path) -> None:
-    path.write_text(path.read_text() + '{"kind": ' + "[" * 100_000 + "\n" + path.read_text())
+    path.write_text(
+        path.read_text(encoding="utf-8")
+        + '{"kind": '
+        + "[" * 100_000
+        + "\n"
+        + path.read_text(encoding="utf-8")
+    )
     with pytest.raises(DpreproError, match="line 5"):
         read_journal(path)
 

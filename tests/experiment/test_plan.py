@@ -51,7 +51,7 @@ def test_delta_counts_only_where_the_guarantee_has_one(lab: Lab) -> None:
 def test_data_that_change_make_other_tasks(lab: Lab) -> None:
     before = {p.task.key for p in _plan(lab)}
     data = lab.folder / "tiny.csv"
-    data.write_text(data.read_text() + "0.5,u,yes\n")
+    data.write_text(data.read_text(encoding="utf-8") + "0.5,u,yes\n")
     assert before.isdisjoint(p.task.key for p in _plan(lab))
 
 
@@ -79,7 +79,9 @@ def test_the_reason_names_the_extra_that_brings_what_is_missing(
 
 def test_a_submodule_of_a_missing_package_is_missing(lab: Lab) -> None:
     plugin = lab.folder / "methods" / "misbehaviour.py"
-    plugin.write_text(plugin.read_text().replace("surely_not_installed", "surely_not.installed"))
+    plugin.write_text(
+        plugin.read_text(encoding="utf-8").replace("surely_not_installed", "surely_not.installed")
+    )
     assert "'surely_not.installed'" in _plan(lab, methods=["lacks-module"])[0].skip
 
 
@@ -171,7 +173,9 @@ def test_a_grid_stands_for_one_method_a_combination(lab: Lab) -> None:
 def test_parameters_may_depend_on_epsilon(lab: Lab) -> None:
     entry = {"method": "noisy", "params": {"pause": 1.0}}
     path = lab.config(methods=[entry], splits=1)
-    text = path.read_text().replace('"params": {', '"by_epsilon": {8: {"pause": 2.0}}, "params": {')
+    text = path.read_text(encoding="utf-8").replace(
+        '"params": {', '"by_epsilon": {8: {"pause": 2.0}}, "params": {'
+    )
     path.write_text(text)
     planned = plan(load_config(path))
     assert {p.task.epsilon: p.task.params["pause"] for p in planned} == {1.0: 1.0, 8.0: 2.0}
@@ -251,7 +255,9 @@ def test_what_a_method_takes_but_no_record_can_hold_is_found_before_anything_run
 ) -> None:
     path = lab.config(dataset="breast-cancer", methods=[{"method": "logistic"}])
     path.write_text(
-        path.read_text().replace('"method": "logistic"', "method: logistic, params: {C: .inf}")
+        path.read_text(encoding="utf-8").replace(
+            '"method": "logistic"', "method: logistic, params: {C: .inf}"
+        )
     )
     with pytest.raises(DpreproError, match=r"line \d+, methods\[0\]\.params\.C: .* not finite"):
         plan(load_config(path))

@@ -69,7 +69,7 @@ class TestTakingOver:
         run(config, options, Watch())
         journal = lab.results / "lab.jsonl"
         key = read_journal(journal).records[0].task.key
-        *lines, last, end = journal.read_text().splitlines(keepends=True)
+        *lines, last, end = journal.read_text(encoding="utf-8").splitlines(keepends=True)
         assert key not in last
         changed = last.replace('"status":"ok"', '"status":"good"')
         journal.write_text("".join([*lines, changed, end]))
@@ -89,7 +89,7 @@ def run_on(cpu: str, lab: Lab, path: Path, monkeypatch: pytest.MonkeyPatch, spli
 def where_computed(journal: Path) -> list[tuple[str, str | None, int]]:
     """Return (processor, journal named, split) of each record, by the line order of a journal."""
     found, cpu, origin = [], "", None
-    for line in map(json.loads, journal.read_text().splitlines()):
+    for line in map(json.loads, journal.read_text(encoding="utf-8").splitlines()):
         if line["kind"] == "environment":
             cpu, origin = line["cpu"], line.get("taken_from")
         elif line["kind"] == "record":

@@ -71,13 +71,15 @@ class TestWhatIsRun:
         self, lab: Lab
     ) -> None:
         table = lab.folder / "tiny.csv"
-        table.write_text(table.read_text() + ",u,yes\n")
+        table.write_text(table.read_text(encoding="utf-8") + ",u,yes\n")
         with pytest.raises(DpreproError, match="missing in a, and the card does not allow it"):
             _run(lab, _load(lab, domain="public"))
         assert not (lab.results / "lab.jsonl").exists()
         assert _run(lab, _load(lab, domain="observed"))[0].ran == 6
         card = lab.folder / "tiny.yaml"
-        card.write_text(card.read_text().replace("[-5, 5]", "[-5, 5], missing: true"))
+        card.write_text(
+            card.read_text(encoding="utf-8").replace("[-5, 5]", "[-5, 5], missing: true")
+        )
         assert _run(lab, _load(lab, domain="public"))[0].ran == 6
 
     def test_failed_tasks_only_when_asked(self, lab: Lab) -> None:
@@ -94,18 +96,24 @@ class TestWhatIsRun:
         config = _load(lab, methods=["lacks-module"], splits=1)
         assert _run(lab, config)[0].tally.statuses == {"skipped": 2}
         plugin = lab.folder / "methods" / "misbehaviour.py"
-        plugin.write_text(plugin.read_text().replace("surely_not_installed", "json"))
+        plugin.write_text(
+            plugin.read_text(encoding="utf-8").replace("surely_not_installed", "json")
+        )
         registry.all_methods.cache_clear()
         assert _run(lab, config)[0].tally.statuses == {"ok": 2}
 
     def test_what_finished_elsewhere_stays_where_its_module_is_missing(self, lab: Lab) -> None:
         plugin = lab.folder / "methods" / "misbehaviour.py"
-        plugin.write_text(plugin.read_text().replace("surely_not_installed", "json"))
+        plugin.write_text(
+            plugin.read_text(encoding="utf-8").replace("surely_not_installed", "json")
+        )
         registry.all_methods.cache_clear()
         config = _load(lab, methods=["lacks-module"], splits=1)
         _run(lab, config)
         before = (lab.results / "lab.jsonl").read_bytes()
-        plugin.write_text(plugin.read_text().replace('"json"', '"surely_not_installed"'))
+        plugin.write_text(
+            plugin.read_text(encoding="utf-8").replace('"json"', '"surely_not_installed"')
+        )
         registry.all_methods.cache_clear()
         with pytest.warns(DpreproWarning, match="lacks-module: its code differs"):
             assert _run(lab, config)[0].tally.statuses == {"ok": 2}
@@ -124,7 +132,7 @@ class TestWhatIsRun:
         rows, card = lab.folder / "tiny.csv", lab.folder / "tiny.yaml"
         digest = hashlib.sha256(rows.read_bytes()).hexdigest()
         source = f"sources: [{{file: tiny.csv, sha256: {digest}}}]"  # known without the file
-        card.write_text(card.read_text().replace("file: tiny.csv", source))
+        card.write_text(card.read_text(encoding="utf-8").replace("file: tiny.csv", source))
         config = _load(lab)
         _run(lab, config)
         old = (lab.results / "lab.jsonl").read_bytes()
@@ -294,7 +302,7 @@ def test_a_run_works_in_a_thread_where_signals_cannot_be_handled(lab: Lab) -> No
 def test_two_datasets_of_one_name_do_not_share_results(lab: Lab) -> None:
     _run(lab, _load(lab))
     card = lab.folder / "tiny.yaml"
-    card.write_text(card.read_text().replace('positive: "yes"', 'positive: "no"'))
+    card.write_text(card.read_text(encoding="utf-8").replace('positive: "yes"', 'positive: "no"'))
     summary, _ = _run(lab, _load(lab))
     assert (summary.ran, summary.stale) == (6, 6)
 
@@ -392,7 +400,7 @@ def test_workers_are_told_by_a_seal_of_this_run_which_data_are_meant(
     assert first.seal == load_card(first.card).seal(first.nonce)
     assert len(first.nonce) == 64
     assert (first.nonce, first.seal) != (second.nonce, second.seal)
-    written = "".join(path.read_text() for path in lab.results.rglob("*.jsonl"))
+    written = "".join(path.read_text(encoding="utf-8") for path in lab.results.rglob("*.jsonl"))
     assert not any(text in written for data in told for text in (data.nonce, data.seal))
 
 

@@ -97,20 +97,19 @@ def test_rows_that_are_drawn_in_secret_are_not_listed(owned: Lab) -> None:  # no
 
 
 def test_published_test_rows_are_counted_and_placed_in_their_own_file(lab: Lab) -> None:
-    lines = (lab.folder / "tiny.csv").read_text().splitlines()
+    lines = (lab.folder / "tiny.csv").read_text(encoding="utf-8").splitlines()
     (lab.folder / "held.csv").write_text("\n".join([lines[0], *lines[11:21]]) + "\n")
     card = lab.folder / "tiny.yaml"
-    card.write_text(card.read_text() + "test: {sources: [{file: held.csv}]}\n")
+    card.write_text(card.read_text(encoding="utf-8") + "test: {sources: [{file: held.csv}]}\n")
     table = exported(lab.config(evaluation="test-set", splits=1), lab.folder)
     test = table[table["part"] == "test"]
     assert test["row"].tolist() == list(range(10))
     assert test["line"].tolist() == list(range(2, 12))
     train = table[table["part"] == "train"]
     assert train["row"].tolist() == list(range(len(lines) - 1))
-    assert (
-        "part test (its rows count from 0, too): 10 rows, from held.csv"
-        in (lab.folder / "splits.csv").read_text()
-    )
+    assert "part test (its rows count from 0, too): 10 rows, from held.csv" in (
+        lab.folder / "splits.csv"
+    ).read_text(encoding="utf-8")
 
 
 CARD = """
@@ -143,13 +142,18 @@ def test_lines_lead_to_the_rows_though_some_were_left_out(tmp_path: Path, rule: 
         "delta: 1e-6, methods: [dp-ebm-gdp]}"
     )
     table = exported(config, tmp_path)
-    head = (tmp_path / "splits.csv").read_text()
+    head = (tmp_path / "splits.csv").read_text(encoding="utf-8")
     last = 3 if "distinct" in rule else 2
     assert f"rows 0 to {last}: a.csv" in head
     dataset = load(card)
     for _, row in table.iterrows():
         file = "a.csv" if row["row"] <= last else "b.csv"
-        cells = (tmp_path / file).read_text().splitlines()[int(row["line"]) - 1].split(",")
+        cells = (
+            (tmp_path / file)
+            .read_text(encoding="utf-8")
+            .splitlines()[int(row["line"]) - 1]
+            .split(",")
+        )
         found = dataset.X["x"].iloc[row["row"]]
         assert cells[0] == ("" if np.isnan(found) else f"{found:g}")
         assert cells[1] == ("yes" if dataset.y[row["row"]] else "no")
@@ -168,7 +172,7 @@ def test_parquet_holds_the_same_and_says_the_same(lab: Lab) -> None:
     assert export(config, output).exit_code == 0
     stored = pq.read_table(output)
     said = stored.schema.metadata[METADATA].decode().splitlines()
-    lines = (lab.folder / "splits.csv").read_text().splitlines()
+    lines = (lab.folder / "splits.csv").read_text(encoding="utf-8").splitlines()
     assert [f"# {line}" for line in said] == lines[: len(said)]
     assert "2 splits, evaluation random, test share" in "\n".join(said)
     pd.testing.assert_frame_equal(stored.to_pandas(), table, check_dtype=False)

@@ -27,12 +27,12 @@ FITTED = {"method": "dp-ebm-plus", "params": {"n_epochs": 2}}
 @pytest.fixture
 def owned(lab: Lab) -> Lab:
     """The laboratory, with 20 owners of 1 to 7 rows each."""
-    header, *rows = (lab.folder / "tiny.csv").read_text().split()
+    header, *rows = (lab.folder / "tiny.csv").read_text(encoding="utf-8").split()
     owners = [f"p{k}" for k in np.sort(np.random.default_rng(3).integers(0, 20, len(rows)))]
     lines = [f"{header},{OWNERS_COLUMN}", *(f"{r},{o}" for r, o in zip(rows, owners, strict=True))]
     (lab.folder / "tiny.csv").write_text("\n".join(lines) + "\n")
     card = lab.folder / "tiny.yaml"
-    card.write_text(card.read_text() + f"unit: {OWNERS_COLUMN}\nrows_per_unit: 2\n")
+    card.write_text(card.read_text(encoding="utf-8") + f"unit: {OWNERS_COLUMN}\nrows_per_unit: 2\n")
     return lab
 
 
@@ -216,7 +216,9 @@ def test_a_bound_can_be_one_methods_own(owned: Lab) -> None:
 def test_the_key_of_a_task_changes_with_the_bound_of_the_card(owned: Lab, tmp_path: Path) -> None:
     before = plan(config(owned))[0].task
     card = tmp_path / "tiny.yaml"
-    card.write_text(card.read_text().replace("rows_per_unit: 2", "rows_per_unit: 3"))
+    card.write_text(
+        card.read_text(encoding="utf-8").replace("rows_per_unit: 2", "rows_per_unit: 3")
+    )
     after = plan(config(owned))[0].task
     assert after.key != before.key
     assert after.data_fingerprint == before.data_fingerprint
@@ -225,7 +227,7 @@ def test_the_key_of_a_task_changes_with_the_bound_of_the_card(owned: Lab, tmp_pa
 def test_a_ledger_of_another_type_says_nothing_of_rows_and_units(owned: Lab) -> None:
     plugin = owned.folder / "methods" / "misbehaviour.py"
     mine = 'self.ledger_ = type("Mine", (Ledger,), {})('
-    plugin.write_text(plugin.read_text().replace("self.ledger_ = Ledger(", mine))
+    plugin.write_text(plugin.read_text(encoding="utf-8").replace("self.ledger_ = Ledger(", mine))
     for bound in ("row", 2):
         experiment = config(owned, methods=["noisy"], rows_per_unit=bound)
         record = run_task(plan(experiment)[0].task, DataRef(experiment.card))

@@ -162,7 +162,9 @@ class Table:
         finally:
             sys.argv = before
         printed = capfd.readouterr()
-        journals = "".join(path.read_text() for path in self.folder.glob("results/*.jsonl"))
+        journals = "".join(
+            path.read_text(encoding="utf-8") for path in self.folder.glob("results/*.jsonl")
+        )
         return Said(code, printed.out + printed.err, journals)
 
 

@@ -92,21 +92,27 @@ def test_the_terminal_shows_an_error_whole_to_who_asks(
 
 def test_a_long_error_is_cut(lab: Lab) -> None:
     plugin = lab.folder / "methods" / "misbehaviour.py"
-    plugin.write_text(plugin.read_text().replace('RuntimeError("no luck today")', TOLD))
+    plugin.write_text(
+        plugin.read_text(encoding="utf-8").replace('RuntimeError("no luck today")', TOLD)
+    )
     record = _run(lab, "raises")
     assert record.message == "x" * 600
 
 
 def test_a_method_that_leaves_python_is_a_failure_like_any_other(lab: Lab) -> None:
     plugin = lab.folder / "methods" / "misbehaviour.py"
-    plugin.write_text(plugin.read_text().replace('RuntimeError("no luck', 'SystemExit("no luck'))
+    plugin.write_text(
+        plugin.read_text(encoding="utf-8").replace('RuntimeError("no luck', 'SystemExit("no luck')
+    )
     assert _run(lab, "raises").message.startswith("SystemExit: (text withheld")
 
 
 def test_a_ledger_that_strict_json_cannot_hold_is_a_failure(lab: Lab) -> None:
     plugin = lab.folder / "methods" / "misbehaviour.py"
     plugin.write_text(
-        plugin.read_text().replace("scale, budget = 1", 'scale, budget = float("inf")')
+        plugin.read_text(encoding="utf-8").replace(
+            "scale, budget = 1", 'scale, budget = float("inf")'
+        )
     )
     record = _run(lab)
     assert record.status == "failed"
@@ -119,7 +125,7 @@ def test_the_domain_is_the_cards_or_that_of_the_training_rows(
 ) -> None:
     plugin = lab.folder / "methods" / "misbehaviour.py"
     plugin.write_text(
-        plugin.read_text().replace(
+        plugin.read_text(encoding="utf-8").replace(
             "return Noisy(epsilon=setting.epsilon, seed=setting.seed, **params)",
             f'raise {ERROR}(f"{{setting.domain.features[0].upper}} {{setting.domain.is_public}}")',
         )
@@ -132,7 +138,7 @@ def test_the_domain_is_the_cards_or_that_of_the_training_rows(
 
 
 def test_one_class_among_the_training_rows_is_told(lab: Lab) -> None:
-    header, *rows = (lab.folder / "tiny.csv").read_text().splitlines()
+    header, *rows = (lab.folder / "tiny.csv").read_text(encoding="utf-8").splitlines()
     rows = [row.replace("yes", "no") for row in rows]
     task, _ = _task(lab)
     _, test = split_rows(len(rows), task.test_share, task.seed, "tiny", task.split)
@@ -186,12 +192,12 @@ def test_warm_up_refuses_where_a_method_is_missing(lab: Lab) -> None:
 
 
 def test_the_donors_test_set_is_scored_whole_and_trains_nothing(lab: Lab) -> None:
-    rows = (lab.folder / "tiny.csv").read_text().splitlines()
+    rows = (lab.folder / "tiny.csv").read_text(encoding="utf-8").splitlines()
     (lab.folder / "tests.csv").write_text("\n".join([rows[0], *rows[1:31]]) + "\n")
     card = lab.folder / "tiny.yaml"
-    card.write_text(card.read_text() + "test: {sources: [{file: tests.csv}]}\n")
+    card.write_text(card.read_text(encoding="utf-8") + "test: {sources: [{file: tests.csv}]}\n")
     plugin = lab.folder / "methods" / "misbehaviour.py"
-    plugin.write_text(plugin.read_text() + "\nNoisy.figures_ = {'n_features': 2}\n")
+    plugin.write_text(plugin.read_text(encoding="utf-8") + "\nNoisy.figures_ = {'n_features': 2}\n")
     config = load_config(lab.config(evaluation="test-set", splits=2, epsilons=[1]))
     tasks = [p.task for p in plan(config)]
     data = DataRef(config.card, fingerprint=tasks[0].data_fingerprint, with_test=True)
@@ -209,7 +215,11 @@ def test_the_donors_test_set_is_scored_whole_and_trains_nothing(lab: Lab) -> Non
 def test_the_labels_are_counted_by_the_card_and_not_by_the_rows(lab: Lab) -> None:
     for labels, counted in (("", 2), ("labels: [u, v, w]\n", 3)):
         card = lab.folder / "tiny.yaml"
-        text = card.read_text().partition("features:")[0].replace("target: y", "target: b")
+        text = (
+            card.read_text(encoding="utf-8")
+            .partition("features:")[0]
+            .replace("target: y", "target: b")
+        )
         text = text.replace("task: binary", "task: multiclass").replace('positive: "yes"\n', labels)
         card.write_text(text + ("drop: [y]\nfeatures: {a: {numeric: [-5, 5]}}\n" if labels else ""))
         kind = "public" if labels else "observed"

@@ -18,7 +18,7 @@ from tests.golden.conditions import CONDITIONS
 from tests.golden.digest import digest
 from tests.golden.fits import FLOATING, GOLDEN, bits, exact_fits, fitted, private_fits
 
-STORED = json.loads(GOLDEN.read_text())
+STORED = json.loads(GOLDEN.read_text(encoding="utf-8"))
 
 
 def test_the_file_has_every_private_method_but_those_in_floating_point():

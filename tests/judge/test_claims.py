@@ -373,7 +373,7 @@ def test_half_a_unit_follows_the_digits_as_printed(printed, half):
     ],
 )
 def test_a_wrong_file_is_refused(tmp_path, old, new, message):
-    text = (FOLDER / FILE).read_text()
+    text = (FOLDER / FILE).read_text(encoding="utf-8")
     assert old in text
     (tmp_path / FILE).parent.mkdir()
     (tmp_path / FILE).write_text(text.replace(old, new, 1))

@@ -92,7 +92,7 @@ def test_telco_has_the_printed_share_without_eleven_rows(data_dir):
 
 
 def test_a_reader_that_takes_the_first_row_for_a_header_counts_one_less(data_dir):
-    text = (data_dir / "elevators" / "elevators.arff").read_text()
+    text = (data_dir / "elevators" / "elevators.arff").read_text(encoding="utf-8")
     rows = text.lower().split("@data")[1].strip().splitlines()
     assert len(pd.read_csv(io.StringIO("\n".join(rows)))) == 16_599 - 1
 
@@ -117,7 +117,9 @@ def test_the_slip_of_the_slides_is_told_with_the_papers_figure():
 
 
 def test_the_examples_in_the_readme_are_valid_entries(tmp_path):
-    blocks = re.findall(r"```yaml\n(.*?)```", (FOLDER / "README.md").read_text(), re.DOTALL)
+    blocks = re.findall(
+        r"```yaml\n(.*?)```", (FOLDER / "README.md").read_text(encoding="utf-8"), re.DOTALL
+    )
     path, questions = tmp_path / "d.yaml", tmp_path / "h.yaml"
     for file, block in zip((path, questions), blocks, strict=True):
         file.write_text(block)

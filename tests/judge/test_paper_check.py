@@ -42,7 +42,7 @@ def paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def spoil(file: Path, old: str, new: str) -> None:
-    text = file.read_text()
+    text = file.read_text(encoding="utf-8")
     assert old in text
     file.write_text(text.replace(old, new))
 
@@ -111,7 +111,7 @@ def test_a_folder_that_is_no_paper_is_refused_where_it_is_opened(
 
 
 def test_line_ends_and_a_mark_at_the_beginning_are_no_part_of_a_cell(paper: Path) -> None:
-    text = (paper / "cells.csv").read_text()
+    text = (paper / "cells.csv").read_text(encoding="utf-8")
     (paper / "cells.csv").write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
     found = check_paper(str(paper))
     assert (found.faults, sum(found.cells.values())) == ([], 4)

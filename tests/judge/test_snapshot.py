@@ -17,7 +17,7 @@ def test_rows_come_back_from_the_file_in_the_order_of_their_keys(tmp_path):
     rows = [row(dataset="telco"), row(), row(epsilon="8")]
     path = tmp_path / "verdicts.csv"
     path.write_text(recorded_text([{**r, "more": "x"} for r in rows]))
-    lines = path.read_text().splitlines()
+    lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith("paper,table,dataset,method,epsilon,metric,config,mean,sd,splits,")
     assert lines[0].endswith("z,ci_low,ci_high,margin,equivalent,verdict")
     assert read_recorded(path) == [row(), row(epsilon="8"), row(dataset="telco")]

@@ -114,7 +114,7 @@ def test_tables_mark_it_until_that_very_code_is_audited_and_a_refuted_one_is_nev
         assert shown.count(mark) == times
     assert "[†] alone: not audited. `dprepro audit METHOD" in run("table", "--metric", "auc")
     run("report", "--results", results, "--output", folder / "page.html")
-    page = unescape(whole((folder / "page.html").read_text()))
+    page = unescape(whole((folder / "page.html").read_text(encoding="utf-8")))
     assert "Its author's word, not audited" in page
     assert "its author's word: a method of one's own" in page
     assert [s.is_authors_word for s in runs_of(read_results(results)).spendings] == [True] * 3 + [
@@ -145,7 +145,7 @@ def test_tables_mark_it_until_that_very_code_is_audited_and_a_refuted_one_is_nev
 
     # Another code was not audited: neither good nor bad news is about it.
     source = folder / "methods" / "mine.py"
-    source.write_text(source.read_text() + "# changed\n")
+    source.write_text(source.read_text(encoding="utf-8") + "# changed\n")
     registry.all_methods.cache_clear()
     assert "it is not audited" in run("ledger", config, "--method", "my-smaller")
 
@@ -198,7 +198,7 @@ def test_the_code_is_that_of_the_package_and_of_helpers_and_not_of_tests(tmp_pat
     files["test_mine.py"].write_text("changed = 1\n")
     assert code(helper) == first
     for file in (files["curator.py"], helper):
-        kept = file.read_text()
+        kept = file.read_text(encoding="utf-8")
         file.write_text(f"{kept}changed = 1\n")
         assert code(helper) != first
         file.write_text(kept)

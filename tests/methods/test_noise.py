@@ -93,18 +93,20 @@ def test_the_list_of_methods_shows_it():
 
 
 def test_the_page_counts_and_names_the_methods_in_floating_point():
-    page = " ".join(PAGE.read_text().split())
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
     private = sum(method.takes_epsilon for method in METHODS.values())
     count = f"{private - len(FLOATING_POINT)} of the {private} methods with a privacy budget"
     assert f"{count} draw exact noise" in page
-    listed = PAGE.read_text().split("remain in floating point:\n\n")[1].split("\n\n")[0]
+    listed = (
+        PAGE.read_text(encoding="utf-8").split("remain in floating point:\n\n")[1].split("\n\n")[0]
+    )
     heads = [item.split(":")[0] for item in listed.split("- ")]
     assert sorted(re.findall(r"`([^`]+)`", " ".join(heads))) == FLOATING_POINT
 
 
 def rows_of_the_table():
     """Return (names of methods, noise, explanation) of each row of the page's last table."""
-    section = EXACT_PAGE.read_text().split("## Which methods are exact")[1]
+    section = EXACT_PAGE.read_text(encoding="utf-8").split("## Which methods are exact")[1]
     lines = [line for line in section.splitlines() if line.startswith("| `")]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return [(re.findall(r"`([^`]+)`", names), noise, why) for names, noise, why in cells]

@@ -250,7 +250,9 @@ def test_the_command_line_shows_one_line_and_no_bug(
 def test_a_file_of_an_earlier_version_finds_the_entry_where_it_was(plugins):
     folder = plugins(methods="METHODS = [Method(**FIELDS)]")
     path = folder / "mine.py"
-    older = path.read_text().replace("dprepro.methods.entry", "dprepro.methods.registry")
+    older = path.read_text(encoding="utf-8").replace(
+        "dprepro.methods.entry", "dprepro.methods.registry"
+    )
     path.write_text(older.replace("import Guarantee, Method", "import Guarantee, Method, Setting"))
-    assert "methods.registry import Guarantee, Method, Setting" in path.read_text()
+    assert "methods.registry import Guarantee, Method, Setting" in path.read_text(encoding="utf-8")
     assert "mine" in registry.all_methods()

@@ -16,7 +16,9 @@ PAGE = Path(__file__).parents[2] / "PRIVACY.md"
 
 def table_lines():
     """Return the lines of the section with the table of methods."""
-    section = PAGE.read_text().split("## Where each method stands")[1].split("\n## ")[0]
+    section = (
+        PAGE.read_text(encoding="utf-8").split("## Where each method stands")[1].split("\n## ")[0]
+    )
     return section.splitlines()
 
 
@@ -39,7 +41,7 @@ def test_the_page_says_what_a_row_level_epsilon_is_for_a_patient(data_dir):
     mean, most = round(rows.mean()), rows.max()
     assert (
         f"{len(table):,} rows of {len(rows)} patients: {mean} rows for each patient on average, "
-        in (page := flowing(PAGE.read_text()))
+        in (page := flowing(PAGE.read_text(encoding="utf-8")))
     )
     assert f"on average, from {rows.min()} to {most}." in page
     assert f"0.5 for a row is {int(0.5 * rows.min())} to {0.5 * most:.0f} for a patient" in page
@@ -65,6 +67,6 @@ def test_a_guarantee_is_for_real_numbers_only_where_noise_is_in_floating_point()
 
 
 def test_no_attack_is_said_to_be_open():
-    page = flowing(PAGE.read_text())
+    page = flowing(PAGE.read_text(encoding="utf-8"))
     assert "not as computed" not in page
     assert "not repaired" not in page

@@ -181,5 +181,7 @@ def test_the_entry_alone_says_who_is_a_neighbour():
     paths = [p for p in Path(methods.__file__).parent.rglob("*.py") if p.name not in proofs]
     assert len(paths) > 50
     assert {
-        str(path): found for path in paths if (found := stated_relations(path.read_text()))
+        str(path): found
+        for path in paths
+        if (found := stated_relations(path.read_text(encoding="utf-8")))
     } == {}

@@ -26,7 +26,7 @@ PAPER = DOCUMENTS["dp-ebm-2021"]
 
 
 def layout_with(folder: Path, old: str, new: str) -> Path:
-    text = (FOLDER / "dp-ebm-2021" / "paper.yaml").read_text()
+    text = (FOLDER / "dp-ebm-2021" / "paper.yaml").read_text(encoding="utf-8")
     assert old in text
     (folder / "dp-ebm-2021").mkdir()
     path = folder / "dp-ebm-2021" / "paper.yaml"

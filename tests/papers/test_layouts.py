@@ -88,7 +88,7 @@ def test_every_cell_has_a_column_and_the_deltas_are_those_of_the_configs():
 
 def test_the_note_on_level_votes_states_what_the_benchmark_printed():
     file = ROOT / "benchmarks" / "outputs" / "lazybb_authors_adult.txt"
-    lines = [line.split() for line in file.read_text().splitlines()[1:]]
+    lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines()[1:]]
     apart = [
         [abs(float(value) - float(printed)) for value in (ours, as_theirs)]
         for _, density, rounds, _, printed, ours, *_, as_theirs in lines

@@ -34,7 +34,10 @@ def misplaced(module: str) -> bool:
 
 
 def test_no_module_gets_round_the_wall() -> None:
-    found = {module_of(path): ways_in(path.read_text(), module_of(path)) for path in SOURCES}
+    found = {
+        module_of(path): ways_in(path.read_text(encoding="utf-8"), module_of(path))
+        for path in SOURCES
+    }
     assert len(found) > 300
     assert {module: ways for module, ways in found.items() if ways} == {}
 
@@ -61,7 +64,7 @@ def hands_out(source: str) -> list[int]:
 
 @pytest.mark.parametrize("path", [p for p in SOURCES if may_open(module_of(p))], ids=module_of)
 def test_no_curator_hands_out_what_it_opened(path: Path) -> None:
-    assert hands_out(path.read_text()) == []
+    assert hands_out(path.read_text(encoding="utf-8")) == []
 
 
 def test_planted_methods_that_open_for_others_are_found() -> None:
@@ -194,7 +197,7 @@ METHODS = [
 
 def test_no_method_reaches_into_a_curator() -> None:
     """From the generator in a curator the noise could be drawn again, and subtracted."""
-    found = {module_of(path): reached_into(path.read_text()) for path in METHODS}
+    found = {module_of(path): reached_into(path.read_text(encoding="utf-8")) for path in METHODS}
     assert len(found) > 50
     assert {module: names for module, names in found.items() if names} == {}
 

@@ -101,7 +101,9 @@ def test_a_release_states_what_an_attack_showed(
 ) -> None:
     monkeypatch.setenv("DPREPRO_STATE", str(tmp_path / "state"))
     card = write_table(tmp_path, "binary", rows_of("binary", 60), UNIT).with_name("patients.yaml")
-    card.write_text(card.read_text().replace("  ward: {categories: [a, b, c]}\n", ""))
+    card.write_text(
+        card.read_text(encoding="utf-8").replace("  ward: {categories: [a, b, c]}\n", "")
+    )
     out = tmp_path / "out"
     release = ("release", card, "--epsilon", 1, "--delta", "1e-5", "--yes", "-o", out)
     dprepro(*release, "--attack", 40)
@@ -109,14 +111,14 @@ def test_a_release_states_what_an_attack_showed(
     def refuse(constant: str) -> None:
         raise AssertionError(constant)
 
-    text = (out / "statement.json").read_text()
+    text = (out / "statement.json").read_text(encoding="utf-8")
     json.loads(text, parse_constant=refuse)  # NaN and infinity are no JSON
     found = Statement.model_validate_json(text).publisher.attack
     assert found is not None
     assert (found.shadow_models, found.judged, found.canary_rows) == (40, 20, 3)
     assert (found.epsilon, found.delta) == (1, 1e-5)
     assert AuditVerdict(found.verdict) in (AuditVerdict.WITHIN, AuditVerdict.FEW_RUNS)
-    page = " ".join((out / "statement.md").read_text().split())
+    page = " ".join((out / "statement.md").read_text(encoding="utf-8").split())
     assert "40 shadow models were fitted like this one" in page
     assert f"under the ROC curve of its guesses is {found.auc:.3g} (0.5 is chance)" in page
     assert "this says nothing of the people in the table" in page

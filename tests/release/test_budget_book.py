@@ -157,7 +157,7 @@ def test_a_damaged_book_releases_nothing(text: str) -> None:
     book_path().write_text(text)
     with pytest.raises(DpreproError, match="is damaged, so nobody can say what was spent"):
         reserve(entry(), gaussian_ledger())
-    assert book_path().read_text() == text
+    assert book_path().read_text(encoding="utf-8") == text
 
 
 def test_a_book_of_another_version_releases_nothing() -> None:
@@ -205,7 +205,9 @@ def test_what_the_book_could_not_read_again_is_not_entered() -> None:
 
 def test_an_entry_with_a_ledger_that_is_none_is_damage() -> None:
     reserve(entry(), gaussian_ledger())
-    book_path().write_text(book_path().read_text().replace('"gaussian"', '"nothing"'))
+    book_path().write_text(
+        book_path().read_text(encoding="utf-8").replace('"gaussian"', '"nothing"')
+    )
     with pytest.raises(DpreproError, match="is damaged"):
         read_book()
 

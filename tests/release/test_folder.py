@@ -58,7 +58,7 @@ def test_two_releases_of_one_process_number_do_not_meet(tmp_path: Path) -> None:
         with staged(tmp_path / "release") as second:
             second.write("note", "second")
         first.write("note", "first")
-        assert (first.folder / "note").read_text() == "first"
+        assert (first.folder / "note").read_text(encoding="utf-8") == "first"
         first.publish()
     assert [path.name for path in tmp_path.iterdir()] == ["release"]
     assert [path.name for path in (tmp_path / "release").iterdir()] == ["note"]
@@ -134,15 +134,15 @@ def test_a_release_agrees_with_itself(released: Path) -> None:
 )
 def test_any_change_is_found(released: Path, file: str, old: str, new: str, said: str) -> None:
     path = released / file
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     path.write_text(text.replace(old, new, 1))
-    assert text != path.read_text()
+    assert text != path.read_text(encoding="utf-8")
     assert any(said in line for line in differences(released))
 
 
 def test_a_stated_epsilon_that_the_ledger_does_not_give_is_found(released: Path) -> None:
     path = released / "statement.json"
-    values = json.loads(path.read_text())
+    values = json.loads(path.read_text(encoding="utf-8"))
     values["privacy"]["spent"]["of_unit"] = 0.5
     path.write_text(json.dumps(values))
     assert any("privacy.spent.of_unit says 0.5" in line for line in differences(released))

@@ -93,7 +93,7 @@ def test_model_files_have_their_schema() -> None:
     paths = sorted((ROOT / "results" / "models").glob("*.json"))
     assert paths
     for path in paths:
-        assert faults("model", json.loads(path.read_text())) == [], path.name
+        assert faults("model", json.loads(path.read_text(encoding="utf-8"))) == [], path.name
 
 
 SMALLEST = {"dataset": "adult", "metric": "auc", "epsilons": [1], "methods": ["ebm"]}
@@ -172,7 +172,9 @@ def test_all_are_written_to_a_folder(tmp_path: Path) -> None:
     assert said == [
         str(tmp_path / "schemas" / f"{name}.schema.json") for name in (*SCHEMAS, *MODELS)
     ]
-    assert json.loads(Path(said[0]).read_text()) == json.loads(json.dumps(json_schema("config")))
+    assert json.loads(Path(said[0]).read_text(encoding="utf-8")) == json.loads(
+        json.dumps(json_schema("config"))
+    )
 
 
 def test_wrong_names_and_places_are_explained(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def card_of(folder: Path, task: str, text: str = "", n: int = 1200) -> Path:
     card = write_table(folder, task, rows_of(task, n), text).with_name("patients.yaml")
     if "unit:" in text:
-        lines = (folder / "patients.csv").read_text().splitlines()
+        lines = (folder / "patients.csv").read_text(encoding="utf-8").splitlines()
         owners = ["patient", *(str(k // 3) for k in range(n))]
         joined = [f"{line},{owner}" for line, owner in zip(lines, owners, strict=True)]
         (folder / "patients.csv").write_text("\n".join(joined) + "\n")
@@ -80,11 +80,13 @@ def test_a_release_for_patients_says_how_good_it_is_and_what_that_spent(tmp_path
     assert found.area is not None
     assert found.area.lower <= (found.area.value or 0) <= found.area.upper
     assert [g.feature for g in found.groups] == [None, "ward", "ward", "ward", *["age"] * 4]
-    page = " ".join((out / "statement.md").read_text().split())
+    page = " ".join((out / "statement.md").read_text(encoding="utf-8").split())
     assert in_short(found) in page
     assert f"fewer than {found.smallest:,} held-out rows" in page
     assert "but for those of about 20%, chosen by chance" in page
-    jsonschema.validate(json.loads((out / "statement.json").read_text()), shipped_schema())
+    jsonschema.validate(
+        json.loads((out / "statement.json").read_text(encoding="utf-8")), shipped_schema()
+    )
     assert "agree" in dprepro("verify", out)
     assert measured_of(load_model(out / "model.json")) == found
 
@@ -92,7 +94,7 @@ def test_a_release_for_patients_says_how_good_it_is_and_what_that_spent(tmp_path
 def test_figures_that_the_counts_do_not_give_are_found(tmp_path: Path) -> None:
     release(card_of(tmp_path, "binary", n=300), "--measure", 0.5)
     path = tmp_path / "out" / "statement.json"
-    values = json.loads(path.read_text())
+    values = json.loads(path.read_text(encoding="utf-8"))
     values["measured"]["groups"][0]["error"]["value"] = 0.0123
     path.write_text(json.dumps(values))
     failed = CliRunner().invoke(app, ["verify", str(tmp_path / "out")])
@@ -110,7 +112,7 @@ def test_a_regression_has_the_root_of_its_mean_squared_error(tmp_path: Path) -> 
     assert whole.lower < 0.5 < whole.upper  # the noise of the rows
     assert whole.upper - whole.lower < 0.4
     assert [g.group for g in found.groups[1:4]] == ["below 30", "30 to 60", "60 and above"]
-    assert "A residual beyond" in (tmp_path / "out" / "statement.md").read_text()
+    assert "A residual beyond" in (tmp_path / "out" / "statement.md").read_text(encoding="utf-8")
 
 
 def test_without_it_the_statement_says_that_nothing_was_measured() -> None:

@@ -43,11 +43,11 @@ def line_of(text: str, begins: str) -> str:
 
 
 def test_nothing_of_the_rows_is_in_a_new_card(data: Path) -> None:
-    text = card_of(data, {}).read_text()
+    text = card_of(data, {}).read_text(encoding="utf-8")
     for value in ("41.5", "77.25", "1001", "1002", "[a"):
         assert value not in text
     data.write_text(ROWS.replace("41.5", "12.5").replace("a;", "zz;"))
-    assert card_of(data, {}).read_text() == text
+    assert card_of(data, {}).read_text(encoding="utf-8") == text
 
 
 def test_a_card_is_refused_until_every_place_is_filled_in(data: Path) -> None:
@@ -117,10 +117,10 @@ def test_texts_are_quoted_where_yaml_reads_something_else() -> None:
 
 
 def test_a_new_card_says_how_a_column_is_left_out(data: Path) -> None:
-    text = card_of(data, {}).read_text()
+    text = card_of(data, {}).read_text(encoding="utf-8")
     assert "# drop: [COLUMN]               # columns that are not used" in text
     assert "the unit is no feature" in text
-    dropped = card_of(data, {"id": Entry("drop")}).read_text()
+    dropped = card_of(data, {"id": Entry("drop")}).read_text(encoding="utf-8")
     assert "drop: [id]" in dropped
     assert "[COLUMN]" not in dropped
 
@@ -200,9 +200,9 @@ def test_marks_of_numbers_can_be_given(tmp_path: Path) -> None:
 def test_numbers_with_decimal_commas_may_be_codes(data: Path) -> None:
     data.write_text(ROWS.replace(".", ","))
     for entry in (Entry("numeric", 0, 120), Entry("target", 0, 120)):
-        assert 'decimal: ","' in card_of(data, {"age": entry}).read_text()
+        assert 'decimal: ","' in card_of(data, {"age": entry}).read_text(encoding="utf-8")
     for entry in (Entry("categorical", categories=("41,5", "77,25")), Entry("drop")):
-        assert "decimal" not in card_of(data, {"age": entry}).read_text()
+        assert "decimal" not in card_of(data, {"age": entry}).read_text(encoding="utf-8")
 
 
 def test_what_no_reader_takes_off_is_said(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_what_no_reader_takes_off_is_said(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_chosen_is_on_the_card(data: Path, choices: Choices, lines: list[str]) -> None:
-    text = card_of(data, {}, choices).read_text()
+    text = card_of(data, {}, choices).read_text(encoding="utf-8")
     for line in lines:
         assert f"\n{line}" in text
     for name in (choices.target, choices.unit, *choices.drop):
@@ -265,7 +265,9 @@ def test_choices_that_do_not_fit_are_refused(
 
 
 def test_a_chosen_target_keeps_what_the_codebook_says(data: Path) -> None:
-    text = card_of(data, {"age": Entry("numeric", 0, 120)}, Choices(target="age")).read_text()
+    text = card_of(data, {"age": Entry("numeric", 0, 120)}, Choices(target="age")).read_text(
+        encoding="utf-8"
+    )
     assert "task: regression" in text
     assert "target_bounds: [0, 120]" in text
 
@@ -306,7 +308,7 @@ def test_the_header_of_arff_fills_in_the_card(tmp_path: Path) -> None:
     )
     card = tmp_path / "card.yaml"
     card.write_text(new_card(path, read_columns(path), card, None, Choices(target="y")).text)
-    text = card.read_text()
+    text = card.read_text(encoding="utf-8")
     assert "  age: {numeric: [16, 90]}  # from the ARFF header\n" in text
     assert "  ward: {categories: [a, b]}  # from the ARFF header\n" in text
     assert "header of the file, and no row was read" in text
@@ -427,11 +429,13 @@ def test_a_survey_without_a_codebook_takes_fifteen_lines_as_well(tmp_path: Path)
 
 def test_lists_that_several_lines_share_are_named_once(data: Path) -> None:
     shared = Entry("categorical", categories=("a", "b"), shared="wards", relabel={"1": "a"})
-    text = card_of(data, {"ward": shared, "id": shared}).read_text()
+    text = card_of(data, {"ward": shared, "id": shared}).read_text(encoding="utf-8")
     assert "category_lists:\n  wards: [a, b]\n" in text
     assert text.count('{categories: wards, groups: {a: ["1"]}}') == 2
     own = Entry("categorical", categories=("x", "y"), shared="no-yes")
-    text = card_of(data, {"ward": own, "id": own}).read_text()  # another list of a known name
+    text = card_of(data, {"ward": own, "id": own}).read_text(
+        encoding="utf-8"
+    )  # another list of a known name
     assert '  no-yes: [x, "y"]\n' in text
     assert '  back: {categories: ["no", "yes"]}' in text
 
@@ -451,10 +455,10 @@ def test_a_date_of_the_codebook_gets_the_format_of_the_file(tmp_path: Path) -> N
 def test_why_the_domain_is_public_is_to_be_said_where_a_codebook_does_not(data: Path) -> None:
     codebook = {"age": Entry("numeric", 0, 120), "id": Entry("drop"),
                 "back": Entry("target", categories=("no", "yes"))}  # fmt: skip
-    text = card_of(data, codebook).read_text()
+    text = card_of(data, codebook).read_text(encoding="utf-8")
     assert line_of(text, "domain_note").startswith("domain_note: FILL_IN")  # ward is in no line
     text = card_of(data, codebook | {"ward": Entry("categorical", categories=("a", "b"))})
-    assert "those of the codebook" in line_of(text.read_text(), "domain_note")
+    assert "those of the codebook" in line_of(text.read_text(encoding="utf-8"), "domain_note")
 
 
 def test_two_formats_of_dates_are_named_and_one_is_not(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_a_card_without_a_domain_is_refused(card: Card) -> None:
 
 def config(study: Path, **keys: object) -> Path:
     path = study.with_name("params.yaml")
-    path.write_text(study.read_text())
+    path.write_text(study.read_text(encoding="utf-8"))
     return write_table(study.parent, "binary", rows_of("binary", 4), **keys)
 
 

@@ -56,7 +56,12 @@ def copied(
         table.to_parquet(folder / name, index=False)
     else:
         table.to_csv(folder / name, index=False)
-    lines = card.read_text().replace(LIMIT, "").replace("patients.csv", name).splitlines()
+    lines = (
+        card.read_text(encoding="utf-8")
+        .replace(LIMIT, "")
+        .replace("patients.csv", name)
+        .splitlines()
+    )
     dropped = {"age", "dose", "ward"} - set(table.columns)
     kept = [line for line in lines if line.strip().partition(":")[0] not in dropped]
     new = folder / "clients.yaml"
@@ -100,10 +105,10 @@ def test_alike_rows_that_are_said_to_be_others_are_recorded_as_such(released: Pa
     )
     first, second = read_book().entries
     assert (list(second.other_people), second.like) == ([first.name], {})
-    text = (card.parent / "out" / "statement.json").read_text()
+    text = (card.parent / "out" / "statement.json").read_text(encoding="utf-8")
     publisher = Statement.model_validate_json(text).publisher
     assert (publisher.earlier_releases, publisher.other_people) == (0, 1)
-    page = (card.parent / "out" / "statement.md").read_text()
+    page = (card.parent / "out" / "statement.md").read_text(encoding="utf-8")
     assert "the publisher says that they are of other people" in " ".join(page.split())
     listed = " ".join(dprepro("budget").split())
     assert "other people, as the owner of the data says" in listed
@@ -113,9 +118,9 @@ def test_alike_rows_that_are_said_to_be_others_are_recorded_as_such(released: Pa
 
 
 def test_a_release_says_which_one_it_is_like_and_counts_both(released: Path) -> None:
-    released.write_text(released.read_text().replace(LIMIT, ""))
+    released.write_text(released.read_text(encoding="utf-8").replace(LIMIT, ""))
     card = copied(released, *CHANGES["reversed"])
-    book = json.loads(book_path().read_text())
+    book = json.loads(book_path().read_text(encoding="utf-8"))
     book["entries"][0]["limit"] = None
     book_path().write_text(json.dumps(book))
     said = release(card)
@@ -127,12 +132,12 @@ def test_a_release_says_which_one_it_is_like_and_counts_both(released: Path) -> 
 
 
 def test_a_book_without_sketches_is_read(released: Path) -> None:
-    book = json.loads(book_path().read_text())
+    book = json.loads(book_path().read_text(encoding="utf-8"))
     for key in ("sketch", "like", "other_people"):
         del book["entries"][0][key]
     book_path().write_text(json.dumps({**book, "version": 2}))
     assert "2 release(s)" not in release(copied(released, *CHANGES["reversed"]))
-    assert json.loads(book_path().read_text())["version"] == 4
+    assert json.loads(book_path().read_text(encoding="utf-8"))["version"] == 4
     assert [e.sketch is None for e in read_book().entries] == [True, False]
 
 
@@ -141,7 +146,9 @@ def test_a_sketch_stays_private_and_needs_the_key(released: Path) -> None:
     assert entry.sketch is not None
     assert book_path().stat().st_mode & 0o077 == 0
     out = released.with_name("out")
-    assert all(entry.sketch.cells[:40] not in path.read_text() for path in out.iterdir())
+    assert all(
+        entry.sketch.cells[:40] not in path.read_text(encoding="utf-8") for path in out.iterdir()
+    )
     dataset = small_table(100)
     sketch = Rows(dataset).sketch()
     assert Rows(dataset).likeness_to(sketch) is not None

@@ -137,7 +137,7 @@ def test_columns_can_be_kept_as_they_are(tmp_path: Path) -> None:
         assert said[name].to_pylist() == pa.array(X[name], from_pandas=True).to_pylist()
     X.to_csv(tmp_path / "new.csv", index=False)
     predict_table(small.model(), tmp_path / "new.csv", tmp_path / "o.csv", Wanted(False, keep[:2]))
-    lines = (tmp_path / "o.csv").read_text().splitlines()
+    lines = (tmp_path / "o.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == '"number","id","prediction","probability"'
     assert lines[2].startswith(f'"{2**60 + 1}","001",')
 
@@ -223,7 +223,7 @@ def test_a_failure_in_a_late_chunk_leaves_no_part_of_the_file(tmp_path: Path) ->
     X.to_csv(tmp_path / "new.csv", index=False)
     with pytest.raises(DpreproError, match="infinite"):
         predict_table(small.model(), tmp_path / "new.csv", tmp_path / "o.csv", chunk_rows=50)
-    assert (tmp_path / "o.csv").read_text() == "of before"
+    assert (tmp_path / "o.csv").read_text(encoding="utf-8") == "of before"
     assert {path.name for path in tmp_path.iterdir()} == {"new.csv", "o.csv"}
 
 

@@ -40,7 +40,7 @@ def make_public(lab: Lab) -> None:
     digest = hashlib.sha256((lab.folder / "tiny.csv").read_bytes()).hexdigest()
     card = lab.folder / "tiny.yaml"
     source = f"sources: [{{file: tiny.csv, sha256: {digest}}}]"
-    card.write_text(card.read_text().replace("file: tiny.csv", source))
+    card.write_text(card.read_text(encoding="utf-8").replace("file: tiny.csv", source))
 
 
 def test_which_private_rows_trained_is_kept_beside_the_file(lab: Lab) -> None:
@@ -52,7 +52,7 @@ def test_which_private_rows_trained_is_kept_beside_the_file(lab: Lab) -> None:
     assert not {"task", "seed", "split", "data_fingerprint"} & set(origin)
     assert trained_on(origin, path) == task.to_json()
     notes = local_notes_path(path)
-    assert "Not for release" in json.loads(notes.read_text())["note"]
+    assert "Not for release" in json.loads(notes.read_text(encoding="utf-8"))["note"]
     assert stat.S_IMODE(notes.stat().st_mode) == 0o600
 
 
@@ -143,7 +143,7 @@ NAMED_METHODS = [
 
 def saved(lab: Lab, method: str = "dp-ebm-gdp", metric: str = "auc", **card: str):
     path = lab.folder / "tiny.yaml"
-    text = path.read_text().replace("[-5, 5]}", "[-5, 5], measured_in: metres}")
+    text = path.read_text(encoding="utf-8").replace("[-5, 5]}", "[-5, 5], measured_in: metres}")
     text = text.replace("[u, v]}", "[u, v], measured_in: letters}")
     for old, new in card.items():
         text = text.replace(f"{old}:", new)
@@ -182,15 +182,15 @@ def test_features_that_a_method_made_have_no_unit_of_the_card(lab: Lab) -> None:
 def test_the_order_of_categories_goes_from_the_card_into_file_and_pictures(lab: Lab) -> None:
     assert "ordered" not in json.dumps(model_to_json(saved(lab))["features"])
     card = lab.folder / "tiny.yaml"
-    card.write_text(card.read_text().replace("[u, v]", "[v, z, u]"))
-    text = card.read_text()
+    card.write_text(card.read_text(encoding="utf-8").replace("[u, v]", "[v, z, u]"))
+    text = card.read_text(encoding="utf-8")
     assert "measured_in: letters}" in text
     card.write_text(text.replace("measured_in: letters}", "measured_in: letters, ordered: true}"))
     model = saved(lab)
     feature = model.bins_[1].feature
     assert isinstance(feature, CategoricalFeature)
     assert (feature.categories, feature.ordered) == (("v", "z", "u"), True)
-    assert '"ordered": true' in (lab.folder / "m.json").read_text()
+    assert '"ordered": true' in (lab.folder / "m.json").read_text(encoding="utf-8")
     (axes,) = draw_shapes([column_of("model", model)], ["b"]).axes
     drawn = [label.get_text() for label in axes.get_xticklabels()]
     assert [name for name in drawn if name in {"u", "v", "z"}] == [
@@ -200,7 +200,12 @@ def test_the_order_of_categories_goes_from_the_card_into_file_and_pictures(lab: 
 
 
 def test_a_model_of_numbers_has_a_target_and_no_labels(lab: Lab) -> None:
-    rows = (lab.folder / "tiny.csv").read_text().replace("yes", "1.5").replace("no", "0.5")
+    rows = (
+        (lab.folder / "tiny.csv")
+        .read_text(encoding="utf-8")
+        .replace("yes", "1.5")
+        .replace("no", "0.5")
+    )
     (lab.folder / "tiny.csv").write_text(rows)
     card = {"task": "task: regression #", "positive": "target_bounds: [0, 2] #"}
     model = saved(lab, metric="rmse", **card)
@@ -208,7 +213,7 @@ def test_a_model_of_numbers_has_a_target_and_no_labels(lab: Lab) -> None:
 
 
 def test_missing_values_go_where_the_card_fills_those_of_the_fit(lab: Lab) -> None:
-    rows = (lab.folder / "tiny.csv").read_text().splitlines()
+    rows = (lab.folder / "tiny.csv").read_text(encoding="utf-8").splitlines()
     rows[1:5] = [",u,yes", "1.5,,no", ",,yes", "1.5,v,no"]
     (lab.folder / "tiny.csv").write_text("\n".join(rows) + "\n")
     model = saved(lab, features="fill: {a: '1.5', b: v}\nfeatures:")

@@ -83,7 +83,7 @@ def identity(path: Path) -> set[str]:
 
 def test_the_same_file_is_known_under_another_name(tmp_path: Path) -> None:
     one, other = card_with(tmp_path / "one"), card_with(tmp_path / "other")
-    other.write_text(other.read_text().replace("name: patients", "name: clients"))
+    other.write_text(other.read_text(encoding="utf-8").replace("name: patients", "name: clients"))
     assert identity(one) == identity(other)
     assert place_of(load_card(one), str(one)) != place_of(load_card(other), str(other))
 
@@ -92,7 +92,7 @@ def test_the_same_values_are_known_in_a_file_of_another_format(tmp_path: Path) -
     one, other = card_with(tmp_path / "one"), card_with(tmp_path / "other")
     table = pd.read_csv(other.with_name("patients.csv"))
     table[["y", "ward", "dose", "age"]].to_parquet(other.with_name("patients.parquet"))
-    other.write_text(other.read_text().replace("patients.csv", "patients.parquet"))
+    other.write_text(other.read_text(encoding="utf-8").replace("patients.csv", "patients.parquet"))
     assert len(identity(one) & identity(other)) == 1
     assert not set(files_of(load_card(one), None)) & set(files_of(load_card(other), None))
 
@@ -108,9 +108,9 @@ def with_owners(folder: Path, source: str, text: str = "") -> set[str]:
     path = card_with(folder, text="unit: who\nrows_per_unit: 2\n" + text)
     other = "stay" if source == "patient" else "patient"
     said = f"sources: [{{file: patients.csv, rename: {{{source}: who}}}}]\ndrop: [{other}]"
-    path.write_text(path.read_text().replace("file: patients.csv", said))
+    path.write_text(path.read_text(encoding="utf-8").replace("file: patients.csv", said))
     table = path.with_name("patients.csv")
-    head, *lines = table.read_text().split()
+    head, *lines = table.read_text(encoding="utf-8").split()
     owners = [f"{line},{k // 3},{k}" for k, line in enumerate(lines)]
     table.write_text("\n".join([f"{head},patient,stay", *owners, ""]))
     return identity(path)

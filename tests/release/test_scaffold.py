@@ -89,8 +89,8 @@ def test_the_tests_of_a_new_method_find_its_faults(
     folder: Path, right: str, wrong: str, test: str
 ) -> None:
     curator = folder / "noisy_mean_2" / "curator.py"
-    assert right in curator.read_text()
-    curator.write_text(curator.read_text().replace(right, wrong))
+    assert right in curator.read_text(encoding="utf-8")
+    curator.write_text(curator.read_text(encoding="utf-8").replace(right, wrong))
     tests = importlib.import_module("noisy_mean_2.test_noisy_mean_2")
     (name,) = [name for name in vars(tests) if name.startswith(f"test_{test}")]
     with pytest.raises(AssertionError):
@@ -108,9 +108,9 @@ def test_nothing_is_overwritten_without_force(tmp_path: Path) -> None:
     old.write_text("mine")
     with pytest.raises(DpreproError, match=r"old\.yaml: exists already"):
         write_new({new: "a", old: "b"}, force=False)
-    assert (old.read_text(), new.exists()) == ("mine", False)
+    assert (old.read_text(encoding="utf-8"), new.exists()) == ("mine", False)
     write_new({new: "a", old: "b"}, force=True)
-    assert old.read_text() == "b"
+    assert old.read_text(encoding="utf-8") == "b"
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:

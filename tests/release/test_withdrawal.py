@@ -105,12 +105,12 @@ def test_what_the_book_does_not_have_is_not_withdrawn(out: Path) -> None:
 
 def test_a_mark_that_was_tampered_with_is_no_mark(out: Path) -> None:
     withdraw_folder(out, "an error")
-    mark = json.loads((out / FILE).read_text())
+    mark = json.loads((out / FILE).read_text(encoding="utf-8"))
     for changed in ({"model_sha256": "0" * 64}, {"withdrawal": "never"}):
         (out / FILE).write_text(json.dumps({**mark, **changed}))
         with pytest.raises(DpreproError, match=r"withdrawn\.json(: not what| is about another)"):
             found_withdrawn(out)
     (out / FILE).unlink()
-    book_path().write_text(book_path().read_text().replace('"released"', '"sold"'))
+    book_path().write_text(book_path().read_text(encoding="utf-8").replace('"released"', '"sold"'))
     with pytest.raises(DpreproError, match="is damaged"):
         found_withdrawn(out)

@@ -22,7 +22,11 @@ def test_the_policy_lets_the_one_script_of_the_page_run():
 def test_styles_are_those_of_all_pages_then_its_own():
     page = model_page(model(), "a model")
     styles = page[page.index("<style>") : page.index("</style>")]
-    base = resources.files("dprepro.report.web").joinpath("template", "base.css").read_text()
+    base = (
+        resources.files("dprepro.report.web")
+        .joinpath("template", "base.css")
+        .read_text(encoding="utf-8")
+    )
     assert styles.startswith("<style>" + base)
     assert ".cards" in styles[len(base) :]
 

@@ -24,7 +24,7 @@ def test_our_own_audits_are_read():
     many = [audit for audit in audits if audit.trials]
     once = [audit for audit in audits if audit.guesses]
     assert len(many) + len(once) == len(audits)
-    written = json.loads((RESULTS / "audit.json").read_text())
+    written = json.loads((RESULTS / "audit.json").read_text(encoding="utf-8"))
     assert [audit.lower_bound for audit in many] == [entry["lower_bound"] for entry in written]
     assert [audit.spent_epsilon for audit in many] == [entry["ledger_epsilon"] for entry in written]
     exceeded = {audit.subject for audit in many if audit.verdict.is_refuted}
@@ -52,7 +52,7 @@ def test_a_broken_file_is_named(tmp_path, text, problem):
 
 
 def test_a_verdict_that_audits_do_not_give_is_named(tmp_path):
-    (first, *_) = json.loads((RESULTS / "audit.json").read_text())
+    (first, *_) = json.loads((RESULTS / "audit.json").read_text(encoding="utf-8"))
     (tmp_path / "audit.json").write_text(json.dumps([first | {"verdict": "hardly"}]))
     with pytest.raises(DpreproError, match=r"0.verdict: Input should be 'within', .* 'too few"):
         read_audits(tmp_path)

@@ -135,7 +135,7 @@ def test_what_two_journals_computed_counts_twice(tmp_path):
 def test_what_the_plan_no_longer_asks_for_has_no_time_and_no_budget(tmp_path):
     old, new = records([0.9] * 3, ledger=ledger()), records([0.8], seed=2, ledger=ledger())
     path = write(tmp_path, "one", [*old, *new])
-    path.write_text(path.read_text() + json.dumps(stated(*old).to_json()) + "\n")
+    path.write_text(path.read_text(encoding="utf-8") + json.dumps(stated(*old).to_json()) + "\n")
     assert [timing.finished for timing in runs_of(read_results(tmp_path)).timings] == [3]
 
 

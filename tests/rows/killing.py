@@ -123,7 +123,7 @@ def answers_in(path: Path) -> list[Any]:
 def events(fit: Fit, kind: str) -> list[Any]:
     """Return what every process did of a kind: (number of the process, what)."""
     path = _log(fit)
-    lines = path.read_text().splitlines() if path.is_file() else []
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     pids: dict[int, int] = {}
     found = []
     for line in lines:

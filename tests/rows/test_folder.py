@@ -35,7 +35,9 @@ def test_a_folder_with_other_files_is_refused_and_not_touched(path: Path, names:
         (path / name).write_text("mine")
     with pytest.raises(StoreError, match="holds other files: name a folder of its own"):
         Folder(path)
-    assert {p.name: p.read_text() for p in path.iterdir()} == dict.fromkeys(names, "mine")
+    assert {p.name: p.read_text(encoding="utf-8") for p in path.iterdir()} == dict.fromkeys(
+        names, "mine"
+    )
 
 
 def test_a_folder_in_the_place_of_a_file_is_none_of_ours(path: Path) -> None:

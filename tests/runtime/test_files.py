@@ -118,7 +118,7 @@ def test_a_file_appears_at_the_end(tmp_path: Path) -> None:
     with appearing_complete(path) as unfinished:
         unfinished.write_text("a")
         assert not path.exists()
-    assert path.read_text() == "a"
+    assert path.read_text(encoding="utf-8") == "a"
     assert list(path.parent.iterdir()) == [path]
 
 
@@ -289,7 +289,7 @@ def test_a_file_that_was_taken_for_left_is_made_again(
         with unfinished.open() as file, pytest.raises(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         unfinished.write_text("a")
-    assert path.read_text() == "a"
+    assert path.read_text(encoding="utf-8") == "a"
 
 
 def test_a_file_that_cannot_be_locked_leaves_nothing(
@@ -319,7 +319,7 @@ def test_what_failed_leaves_the_file_of_before(tmp_path: Path, error: BaseExcept
     path.write_text("before")
     with pytest.raises(type(error)):
         fail(path, error)
-    assert path.read_text() == "before"
+    assert path.read_text(encoding="utf-8") == "before"
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -365,7 +365,7 @@ def test_a_place_that_can_be_written_stays_as_it_is(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == []
     path.write_text("kept")
     require_writable(path)
-    assert path.read_text() == "kept"
+    assert path.read_text(encoding="utf-8") == "kept"
 
 
 def test_the_checkout_holds_the_cards() -> None:

@@ -41,7 +41,7 @@ def written(part, width=60):
 
 
 def imported(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
@@ -63,7 +63,7 @@ def test_the_rule_sees_an_import():
 def test_consoles_are_made_in_one_module_and_nothing_is_written_as_markup():
     """As markup, a name such as [red] or :smile: would be read as a colour or a picture."""
     for path in REPORT.parent.rglob("*.py"):
-        tree = ast.parse(path.read_text())
+        tree = ast.parse(path.read_text(encoding="utf-8"))
         made = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
         names = {node.id for node in made if isinstance(node, ast.Name)}
         assert not names & {"Console", "TextColumn"} or path.name in {"terminal.py", "display.py"}

@@ -50,7 +50,7 @@ def fresh(place: Path, name: str) -> tuple[int, list[dict[str, Any]]]:
 
 def lines(journal: Path) -> list[dict[str, Any]]:
     """Return all of a journal but times, what follows from them, and the number of processes."""
-    raw = journal.read_text().splitlines() if journal.exists() else []
+    raw = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
     said = [json.loads(line) for line in raw]
     for line in said:
         for key in ("seconds", "time", "after", "crc32", "jobs"):

@@ -94,10 +94,13 @@ def test_a_copy_has_the_fault_until_it_is_mended(tmp_path):
     scratch = planted_faults.Scratch(str(tmp_path), tmp_path / "from")
     copied = scratch.folder / fault.module
     scratch.plant(fault)
-    assert (copied.read_text(), module.read_text()) == ("x = 2\n", "x = 1\n")
+    assert (copied.read_text(encoding="utf-8"), module.read_text(encoding="utf-8")) == (
+        "x = 2\n",
+        "x = 1\n",
+    )
     assert (scratch.folder / "other").is_symlink()
     scratch.mend(fault)
-    assert copied.read_text() == "x = 1\n"
+    assert copied.read_text(encoding="utf-8") == "x = 1\n"
 
 
 def test_the_journal_knows_a_fault_by_all_that_is_said_of_it():

@@ -66,7 +66,7 @@ def test_a_wide_model_gets_its_most_important_features_and_the_rest_is_counted(t
     bins |= {"noise": None, "kind": "numeric", "lower": 0.0, "upper": 2.0, "cuts": [1.0]}
     save(tmp_path, "m", (NUMBER,), {"task": {"dataset": "x" * 10**5, "label": "y" * 10**5}})
     path = tmp_path / MODELS / "m.json"
-    file = json.loads(path.read_text())
+    file = json.loads(path.read_text(encoding="utf-8"))
     features = [{**bins, "name": f"f{k}", "values": [-float(k), float(k)]} for k in range(500)]
     path.write_text(json.dumps({**file, "features": features}))
     (group,) = groups(tmp_path)

@@ -71,7 +71,7 @@ class SmallPackage:
     def edit(self, name: str, old: str, new: str) -> None:
         """Replace `old` in a source file."""
         path = self.package / name
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         assert old in text
         path.write_text(text.replace(old, new))
 

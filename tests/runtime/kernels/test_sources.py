@@ -68,7 +68,7 @@ def test_kernels_use_constants_of_modules_with_kernels_only(name):
 def test_the_digest_follows_the_text_of_kernels(tmp_path, path, matters):
     package = SmallPackage(tmp_path).package
     before = kernels.digest(package)
-    (package / path).write_text((package / path).read_text() + "\n# changed\n")
+    (package / path).write_text((package / path).read_text(encoding="utf-8") + "\n# changed\n")
     assert (kernels.digest(package) != before) is matters
 
 
