@@ -55,7 +55,7 @@ _MODULES = {
     "ledger": "ledger", "methods": "catalogue", "new": "new", "paper": "paper", "plot": "plot",
     "predict": "predict", "release": "release", "report": "report", "results": "results",
     "run": "run", "schema": "schema", "score": "models", "show": "show", "table": "table",
-    "tune": "tune", "verify": "release", "votes": "show",
+    "tree": "tree", "tune": "tune", "verify": "release", "votes": "show",
     "withdraw": "budget",
 }  # fmt: skip
 """In which module of this folder each command is, a function or a group of its name."""
@@ -91,7 +91,7 @@ complete_names(app)
 
 _PRINTING = {
     "budget", "check", "cite", "compare", "configs", "data", "documents", "forensics", "ledger",
-    "methods", "paper", "results", "table", "votes",
+    "methods", "paper", "results", "table", "tree", "votes",
 }  # fmt: skip
 """Commands whose result is what they print: where that is lost, they have failed."""
 

@@ -39,6 +39,7 @@ from dprepro.runtime.errors import DpreproError, publishable
 
 if TYPE_CHECKING:
     from dprepro.methods.lazybb.estimator import LazyBBClassifier
+    from dprepro.methods.privatree.estimator import PrivaTreeClassifier
 
 _NONCE = secrets.token_hex(32)
 # What decides which rows train and which test.
@@ -370,14 +371,39 @@ def fit_vote(
     """
     from dprepro.methods.lazybb.estimator import LazyBBClassifier
 
-    if not allow_tuned_splits:
-        check_tuned_splits(config)
-    data = data_of(config, data_dir)
-    model = fit_one(task, data)
+    model, metrics = _fitted_and_scored(config, task, data_dir, allow_tuned_splits)
     if not isinstance(model, LazyBBClassifier):
         raise DpreproError(
             f"{task.method} is no vote of rules or trees: choose a method such as lazybb-1r"
         )
+    return model, metrics
+
+
+def fit_tree(
+    config: ExperimentConfig,
+    task: Task,
+    data_dir: Path | None = None,
+    allow_tuned_splits: bool = False,
+) -> tuple[PrivaTreeClassifier, dict[str, float]]:
+    """Return the tree of a task as a run fits it, and its metrics on the test rows.
+
+    `allow_tuned_splits`, and what it raises, as `fit_vote`.
+    """
+    from dprepro.methods.privatree.estimator import PrivaTreeClassifier
+
+    model, metrics = _fitted_and_scored(config, task, data_dir, allow_tuned_splits)
+    if not isinstance(model, PrivaTreeClassifier):
+        raise DpreproError(f"{task.method} is no single tree: choose a method such as privatree")
+    return model, metrics
+
+
+def _fitted_and_scored(
+    config: ExperimentConfig, task: Task, data_dir: Path | None, allow_tuned_splits: bool
+) -> tuple[Estimator, dict[str, float]]:
+    if not allow_tuned_splits:
+        check_tuned_splits(config)
+    data = data_of(config, data_dir)
+    model = fit_one(task, data)
     return model, score_on_test_rows(model, task, data)
 
 

@@ -40,7 +40,7 @@ def test_commands_that_take_several_levels_say_how(command: str) -> None:
     assert SEVERAL in said(f"{command} --epsilon 1,4")
 
 
-@pytest.mark.parametrize("command", ["fit a", "votes a", "release a", "plot margins a"])
+@pytest.mark.parametrize("command", ["fit a", "tree a", "votes a", "release a", "plot margins a"])
 def test_commands_that_take_one_level_say_so(command: str) -> None:
     assert ONE in said(f"{command} --epsilon 1;4")
 

@@ -236,6 +236,7 @@ ELSEWHERE = {
     ),
     "dprepro report --output report.html": "README.md",
     "dprepro schema --output schemas": "docs/formats/index.md",
+    "dprepro tree privatree-nursery --epsilon 1": "docs/papers.md",
     "dprepro votes lazybb-adult --epsilon 0.4": "docs/papers.md",
     'dprepro withdraw release --reason "replaced by a model of the grown table"': "docs/release.md",
 }

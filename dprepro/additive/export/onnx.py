@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from dprepro.additive.export.plain import (
     CategoricalTerm,
     NumericTerm,
     PairTerms,
+    PlainModel,
     free_name,
     plain,
 )
@@ -47,7 +48,7 @@ def to_onnx(model: AdditiveModel, missing: Collection[str] = MISSING_TEXTS) -> A
 
     Raises DpreproError if onnx is not installed, or a name cannot be one of ONNX.
     """
-    return _Graph(_onnx(), model, missing).proto()
+    return Graph(import_onnx(), plain(model, missing)).proto()
 
 
 def save_onnx(model: AdditiveModel, path: Path) -> None:
@@ -60,17 +61,20 @@ def save_onnx(model: AdditiveModel, path: Path) -> None:
         unfinished.write_bytes(data)
 
 
-def _onnx() -> Any:
+def import_onnx() -> Any:
+    """Return the module onnx. Raises `DpreproError` if it is not installed."""
     with needs_extra("onnx", "export to ONNX needs onnx"):
         import onnx
     return onnx
 
 
-class _Graph:
+class Graph:
     """The nodes of a graph on the way."""
 
-    def __init__(self, onnx: Any, model: AdditiveModel, missing: Collection[str]) -> None:
-        self._onnx, self._make, self._model = onnx, onnx.helper, plain(model, missing)
+    name = "additive_model"
+
+    def __init__(self, onnx: Any, model: PlainModel) -> None:
+        self._onnx, self._make, self._model = onnx, onnx.helper, model
         names = self._model.names
         if not all(names):
             raise DpreproError("a feature without a name cannot be an input of ONNX: name it")
@@ -84,17 +88,13 @@ class _Graph:
         self._notes: list[str] = []
 
     def proto(self) -> Any:
-        parts = [self._term(term) for term in self._model.terms]
-        parts += [self._pair(pair) for pair in self._model.pairs]
-        table = self._node("Concat", parts, axis=1)
-        total = self._node("ReduceSum", [table, self._constant([1], np.int64)], keepdims=1)
-        score = self._node("Add", [total, self._constant([[self._model.intercept]])])
-        self._finish(score)
+        """Return the model, checked."""
+        self._finish([self._term(term) for term in self._model.terms])
         if self._notes:
             notes = self._node("Concat", self._notes, axis=1)
             self._output("notes", notes, self._onnx.TensorProto.INT64, len(self._notes))
         graph = self._make.make_graph(
-            self._nodes, "additive_model", self._inputs, self._outputs, self._constants
+            self._nodes, self.name, self._inputs, self._outputs, self._constants
         )
         opsets = [self._make.make_opsetid(name, version) for name, version in _OPSETS.items()]
         made = self._make.make_model(
@@ -105,8 +105,16 @@ class _Graph:
         self._onnx.checker.check_model(made, full_check=True)
         return made
 
-    def _finish(self, score: str) -> None:
-        """Add the outputs."""
+    def _total(self, parts: Sequence[str]) -> str:
+        """Add nodes that add up; return the name of the sums, (n, 1)."""
+        table = self._node("Concat", list(parts), axis=1)
+        return self._node("ReduceSum", [table, self._constant([1], np.int64)], keepdims=1)
+
+    def _finish(self, parts: Sequence[str]) -> None:
+        """Add the outputs; `parts` are the contributions of features."""
+        pairs = [self._pair(pair) for pair in self._model.pairs]
+        total = self._total([*parts, *pairs])
+        score = self._node("Add", [total, self._constant([[self._model.intercept]])])
         double, string = self._onnx.TensorProto.DOUBLE, self._onnx.TensorProto.STRING
         if self._model.labels is None:
             if self._model.limits is not None:

@@ -115,7 +115,7 @@ def plain(model: AdditiveModel, missing: Collection[str] = MISSING_TEXTS) -> Pla
     labels = model.class_names if isinstance(model, AdditiveClassifier) else None
     limits = model.range_ if isinstance(model, AdditiveRegressor) else None
     terms = tuple(
-        _term(bins, values, missing)
+        term_of(bins, values, missing)
         for bins, values in zip(model.bins_, model.shape_functions_, strict=True)
     )
     pairs = tuple(_pair(model, term, missing) for term in model.pairs_)
@@ -125,7 +125,7 @@ def plain(model: AdditiveModel, missing: Collection[str] = MISSING_TEXTS) -> Pla
 def _pair(model: AdditiveModel, term: PairTerm, missing: Collection[str]) -> PairTerms:
     pair, width = term.pair, term.pair.shape[1]
     first, second = (
-        _term(model.bins_[k], groups.astype(float), missing, NO_CELL)
+        term_of(model.bins_[k], groups.astype(float), missing, NO_CELL)
         for k, groups in (
             (pair.first, width * pair.first_groups.astype(int)),
             (pair.second, pair.second_groups),
@@ -134,9 +134,10 @@ def _pair(model: AdditiveModel, term: PairTerm, missing: Collection[str]) -> Pai
     return PairTerms(first, second, tuple(term.values.ravel().tolist()))
 
 
-def _term(
+def term_of(
     bins: FeatureBins, values: np.ndarray, missing: Collection[str], none: float = 0.0
 ) -> NumericTerm | CategoricalTerm:
+    """Return a feature whose bins have `values`, (B,), and values without a bin `none`."""
     feature, name = bins.feature, str(bins.feature.name)
     # The last value is that of bin -1, which stands for no bin.
     with_none = np.append(values, none).tolist()

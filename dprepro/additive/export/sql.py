@@ -24,7 +24,7 @@ from dprepro.data.cell_values import number_of
 from dprepro.runtime.errors import DpreproError
 
 _COMMENT = """\
--- Predictions of an additive model that `dprepro export` wrote, for {title}. Numbers are doubles.
+-- Predictions of {said_of} that dprepro wrote, for {title}. Numbers are doubles.
 -- Missing is NULL, NaN, or one of the texts that stand for it. Columns may have any type.
 -- {notes} names the features whose value the model does not know, as `dprepro predict` does.
 -- Of a value that `predict` refuses it says {refused}:
@@ -73,21 +73,24 @@ def to_sql(
     by nothing.
     """
     known, spoken = plain(model, missing), DIALECTS[dialect]
-    _check(known, table, spoken)
-    return _Query(known, spoken).text(table)
+    check(known, table, spoken)
+    return Query(known, spoken).text(table)
 
 
-class _Query:
+class Query:
     """The parts of a query about a model."""
+
+    said_of = "an additive model"
 
     def __init__(self, model: PlainModel, dialect: Dialect) -> None:
         self._model, self._sql = model, dialect
         self._layers = [self._layers_of(k, term) for k, term in enumerate(model.terms)]
 
     def text(self, table: str) -> str:
+        """Return the query about new rows in a table."""
         sql, model = self._sql, self._model
-        first = "sum" if model.labels is None else "log_odds"
-        score, notes = (sql.name(free_name(name, model.names)) for name in (first, "notes"))
+        names = (self.score_name, "notes")
+        score, notes = (sql.name(free_name(name, model.names)) for name in names)
         made = {score: self._score(), notes: self._notes()}
         layers = [
             {name: code for each in self._layers for name, code in each[position].items()}
@@ -98,9 +101,14 @@ class _Query:
         inner = sql.query(sources, layers, made)
         columns = ",\n".join([*self._predictions(f"scored.{score}"), "scored.*"])
         refused = ", ".join(f'"{what}"' for what in UNKNOWN[FIRST_REFUSED:])
-        head = _COMMENT.format(title=sql.title, notes=notes, refused=refused)
+        head = _COMMENT.format(said_of=self.said_of, title=sql.title, notes=notes, refused=refused)
         remark = f"-- {sql.remark}\n" if sql.remark else ""
         return f"{head}{remark}SELECT {columns}\nFROM ({inner}) AS scored\n"
+
+    @property
+    def score_name(self) -> str:
+        """What the column of the score is called."""
+        return "sum" if self._model.labels is None else "log_odds"
 
     def _predictions(self, score: str) -> list[str]:
         sql, model = self._sql, self._model
@@ -289,7 +297,8 @@ class _Query:
         return f"t.{self._sql.name(term.name)}"
 
 
-def _check(model: PlainModel, table: str, dialect: Dialect) -> None:
+def check(model: PlainModel, table: str, dialect: Dialect) -> None:
+    """Raise `DpreproError` if the database cannot have the names, texts or numbers of a model."""
     categories = chain.from_iterable(
         term.categories for term in model.terms if isinstance(term, CategoricalTerm)
     )
