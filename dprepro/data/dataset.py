@@ -159,17 +159,27 @@ def kept_rows(
     owners = pd.factorize(units)[0]
     is_crowded = np.bincount(owners, minlength=1)[owners] > most
     crowded = np.flatnonzero(is_crowded)
-    digests = _digests(X.iloc[crowded], y[crowded], units[crowded], key)
-    order = np.lexsort((digests, owners[crowded]))  # stable: of equal ones the first stays first
-    sorted_owners = owners[crowded][order]
-    place = np.arange(len(order)) - np.searchsorted(sorted_owners, sorted_owners)
+    digests = keyed_digests(X.iloc[crowded], y[crowded], units[crowded], key)
     is_kept = ~is_crowded
-    is_kept[crowded[order[place < most]]] = True
+    is_kept[crowded] = have_smallest(owners[crowded], digests, most)
     return np.flatnonzero(is_kept)
 
 
-def _digests(X: pd.DataFrame, y: np.ndarray, units: np.ndarray, key: bytes) -> np.ndarray:
-    """Return the digest of each row, uint64 (n,)."""
+def have_smallest(owners: np.ndarray, digests: np.ndarray, most: int) -> np.ndarray:
+    """Return whether each row, bool (n,), has one of the `most` smallest digests of its owner.
+
+    Owners are numbers, int64 (n,); digests are uint64 (n,). Of equal ones the first row counts.
+    """
+    order = np.lexsort((digests, owners))  # stable: of equal ones the first stays first
+    sorted_owners = owners[order]
+    place = np.arange(len(order)) - np.searchsorted(sorted_owners, sorted_owners)
+    found = np.zeros(len(order), dtype=bool)
+    found[order[place < most]] = True
+    return found
+
+
+def keyed_digests(X: pd.DataFrame, y: np.ndarray, units: np.ndarray, key: bytes) -> np.ndarray:
+    """Return the digest of each row, uint64 (n,); see `kept_rows`. It follows from its row."""
     # Of the values and texts themselves, so that no code that depends on other rows takes part.
     values = pd.util.hash_pandas_object(X, index=False).to_numpy("<u8")
     targets = np.ascontiguousarray(y, dtype="<f8")

@@ -20,6 +20,9 @@ from dprepro.experiment.plan import split_generator
 from dprepro.experiment.record import Task
 from dprepro.privacy.budget import ROW
 
+_ALL = "all rows"
+"""The part of a dataset that is no side of a split: the key of which rows train follows from it."""
+
 
 def split_rows(
     n: int, test_share: float, seed: int | None, dataset: str, split: int
@@ -227,8 +230,20 @@ def row_numbers(dataset: Dataset, key: SplitKey) -> tuple[np.ndarray, np.ndarray
 
 def all_rows_of(dataset: Dataset, key: SplitKey) -> tuple[pd.DataFrame, np.ndarray]:
     """Return X and y of all rows that may train: of each unit as many as the task allows."""
-    rows = _bounded(dataset, key, np.arange(len(dataset.y)), "all rows")
+    rows = _bounded(dataset, key, np.arange(len(dataset.y)), _ALL)
     return dataset.X.iloc[rows], dataset.y[rows]
+
+
+def key_of_all_rows(key: SplitKey) -> bytes | None:
+    """Return the key by which `all_rows_of` chooses; None if the operating system has to draw it.
+
+    So a table that is read in chunks trains on the same rows.
+    """
+    return None if key.seed is None else _key_of(key, _ALL)
+
+
+def _key_of(key: SplitKey, part: int | str) -> bytes:
+    return bounding_key(*([] if key.seed is None else [key.seed, key.dataset, part]))
 
 
 def _bounded(dataset: Dataset, key: SplitKey, rows: np.ndarray, part: int | str) -> np.ndarray:
@@ -240,7 +255,7 @@ def _bounded(dataset: Dataset, key: SplitKey, rows: np.ndarray, part: int | str)
         return rows
     if dataset.units is None:
         raise ValueError(f"the card of {key.dataset} names no unit of privacy")
-    secret = bounding_key(*([] if key.seed is None else [key.seed, key.dataset, part]))
+    secret = _key_of(key, part)
     X, y, units = dataset.X.iloc[rows], dataset.y[rows], dataset.units[rows]
     return rows[kept_rows(X, y, units, key.rows_per_unit, secret)]
 

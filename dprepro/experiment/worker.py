@@ -28,9 +28,11 @@ from dprepro.experiment.method_names import names_in_config
 from dprepro.experiment.metrics import Scores, score
 from dprepro.experiment.plan import note_disclosures, setting_of, task_seed
 from dprepro.experiment.record import Record, Task
-from dprepro.experiment.splits import SplitKey, all_rows_of, train_test_rows
+from dprepro.experiment.splits import SplitKey, all_rows_of, key_of_all_rows, train_test_rows
 from dprepro.methods import own, registry
+from dprepro.privacy.budget import ROW
 from dprepro.rows.card_table import CardTable
+from dprepro.rows.units import UnitBound
 from dprepro.runtime.errors import DEBUG_VARIABLE, DpreproError, is_our_own, publishable
 from dprepro.runtime.kernels import compile_once, prepare
 
@@ -225,7 +227,7 @@ def fit_table(task: Task, data: DataRef, given: TableRef) -> Estimator:
     """Return the task's estimator, fitted to all rows of a table that is read in chunks.
 
     The card of the dataset says what is in the table; see `CardTable`. The dataset itself is not
-    read. Raises what the method raises.
+    read. Of each unit of the task as many rows train as it allows. Raises what the method raises.
 
     Raises DpreproError if the method takes no such tables, the domain is not public, or the table
     cannot be read.
@@ -242,7 +244,10 @@ def fit_table(task: Task, data: DataRef, given: TableRef) -> Estimator:
             f"rows beforehand: say `domain: public` in the config, given `domain: {task.domain}`"
         )
     card = load_card(data.card)
-    table = CardTable(given.path, card, store=given.store, encrypted=given.encrypted)
+    bound = None
+    if task.unit != ROW:
+        bound = UnitBound(task.rows_per_unit, key_of_all_rows(SplitKey.of(task)))
+    table = CardTable(given.path, card, store=given.store, encrypted=given.encrypted, bound=bound)
     estimator = _fit(
         task, card.task, table, card.target, table.domain, task_seed(task, all_rows=True)
     )

@@ -14,7 +14,8 @@ from dprepro.data.card import Card
 from dprepro.data.cell_values import Holds, Kind, Spelling
 from dprepro.data.cleaning import (
     CardError,
-    clean,
+    Cleaned,
+    clean_with_units,
     column_kinds,
     marks_of,
     not_two_labels,
@@ -24,11 +25,12 @@ from dprepro.data.cleaning import (
 from dprepro.data.formats import dialect_of
 from dprepro.rows.readers import CsvSettings, TableError
 from dprepro.rows.table import Table
+from dprepro.rows.units import Owners, UnitBound
 from dprepro.runtime.errors import nearest
 
 
 class CardTable(Table):
-    """The features and the target of a card, cleaned chunk by chunk as `clean` does it.
+    """The features and the target of a card, cleaned chunk by chunk as a dataset's.
 
     Other columns of the table are not read. Column names are those of the card, or those that its
     first source renames. That source also says how a CSV is written: separator, encoding, columns.
@@ -45,6 +47,9 @@ class CardTable(Table):
         With a public domain.
     store, encrypted
         See `Table.open`.
+    bound
+        How many rows of each unit of the card are read; None reads all rows. Each pass over the
+        rows then reads the table twice; see `dprepro.rows.units`.
 
     Attributes
     ----------
@@ -53,7 +58,13 @@ class CardTable(Table):
     """
 
     def __init__(
-        self, source: Any, card: Card, *, store: Path | None = None, encrypted: bool = False
+        self,
+        source: Any,
+        card: Card,
+        *,
+        store: Path | None = None,
+        encrypted: bool = False,
+        bound: UnitBound | None = None,
     ) -> None:
         domain = public_domain(card)
         if domain is None or card.features is None:
@@ -72,19 +83,16 @@ class CardTable(Table):
                 "that is read in chunks keeps all of its rows: drop them from the table, and leave "
                 "it out"
             )
-        if card.unit is not None:
-            raise TableError(
-                f"the card of {card.name} names a `unit`, whose rows can lie in any chunk, so that "
-                "they cannot be bounded: load the table whole (as the card's `file`, without "
-                "--table), or take `unit` and `rows_per_unit` off the card: the guarantee is then "
-                "about rows"
-            )
         self.domain = domain
-        self._card, self._source = card, card.sources[0]
         self._features = card.features
+        if bound is None:  # all rows train, whoever owns them
+            card = card.model_copy(update={"unit": None, "rows_per_unit": None})
+        self._bound = None if bound is None else bound.drawn(None if encrypted else store)
+        self._card, self._source = card, card.sources[0]
         self._raw = Table.open(source, csv_settings(card), store=store, encrypted=encrypted)
         self.store, self.encrypted = self._raw.store, self._raw.encrypted
-        self._raw_names = {name: self._raw_name(name) for name in (*card.features, card.target)}
+        named = (*self._features, card.target, *([card.unit] if card.unit else []))
+        self._raw_names = {name: self._raw_name(name) for name in named}
         self._raw.check(dict.fromkeys(self._raw_names.values(), "text"))
 
     @property
@@ -109,7 +117,7 @@ class CardTable(Table):
     def check(self, kinds: Mapping[str, Kind]) -> None:
         """Raise TableError if a column is not on the card."""
         for name in kinds:
-            if name not in self._raw_names:
+            if name not in self.names:
                 raise TableError(f"the card has no column {name!r}{nearest(name, self.names)}")
 
     def chunks(
@@ -117,14 +125,36 @@ class CardTable(Table):
     ) -> Iterator[pd.DataFrame]:
         """Yield the rows as `Table.chunks`, clean: features as `Dataset` has them, targets coded.
 
-        Raises DpreproError as `Table.chunks` and `clean`.
+        Raises DpreproError as `Table.chunks` and `clean_with_units`.
         """
         self.check(kinds)
+        kept, before = self._kept(chunk_rows), 0
+        for rows in self._cleaned(chunk_rows):
+            X, y = rows.X, rows.y
+            if kept is not None:
+                chosen = np.flatnonzero(kept[before : before + len(y)])
+                before += len(y)
+                if not len(chosen):
+                    continue
+                X, y = X.iloc[chosen], y[chosen]
+            columns = {name: X[name].array for name in self._features} | {self._card.target: y}
+            yield pd.DataFrame({name: columns[name] for name in kinds}, copy=False)
+
+    def _kept(self, chunk_rows: int | None) -> np.ndarray | None:
+        """Return which rows train, bool (n,); None if all do."""
+        if self._bound is None:
+            return None
+        owners = Owners(self._bound)
+        for rows in self._cleaned(chunk_rows):
+            owners.add(rows.X, rows.y, np.asarray(rows.units))
+        return owners.kept()
+
+    def _cleaned(self, chunk_rows: int | None) -> Iterator[Cleaned]:
         card, others, before = self._card, set[str](), 0
         marks = marks_of(card, self._source)
         for raw in self._raw.records(self._raw_kinds, chunk_rows):
             try:
-                X, y, _ = clean(raw, card, self._source)
+                rows = clean_with_units(raw, card, self._source)
             except CardError as error:
                 raise TableError(error.with_lines(self.line_of, before)) from error
             if card.task == "binary" and card.labels is None:
@@ -132,9 +162,8 @@ class CardTable(Table):
                 others |= other_labels(target, card, marks)
                 if len(others) > 1:
                     raise TableError(not_two_labels(card))
-            before += len(X)
-            columns = {name: X[name].array for name in self._features} | {card.target: y}
-            yield pd.DataFrame({name: columns[name] for name in kinds}, copy=False)
+            before += len(rows.y)
+            yield rows
 
     @property
     def _raw_kinds(self) -> dict[str, Kind]:
@@ -151,8 +180,8 @@ class CardTable(Table):
 
     @property
     def known_rows(self) -> int | None:
-        """How many rows there are, if the files say so: private."""
-        return self._raw.known_rows
+        """How many rows there are, if the files say so, and all are read: private."""
+        return self._raw.known_rows if self._bound is None else None
 
     @property
     def bytes_read(self) -> tuple[int, int] | None:
@@ -160,9 +189,10 @@ class CardTable(Table):
         return self._raw.bytes_read
 
     def identity(self) -> dict[str, Any]:
-        """Return the identity of the table, and a digest of the card."""
+        """Return the identity of the table, a digest of the card, and which rows are kept."""
         digest = hashlib.sha256(self._card.model_dump_json().encode()).hexdigest()
-        return {**self._raw.identity(), "card": digest}
+        kept = {} if self._bound is None else self._bound.identity()
+        return {**self._raw.identity(), "card": digest, **kept}
 
     def _raw_name(self, name: str) -> str:
         """Return what the table calls a column of the card."""
@@ -175,7 +205,8 @@ class CardTable(Table):
                 f"the table has a column {old!r}, which the card renames to {name!r}, and a column "
                 f"{name!r}: take one of them out"
             )
-        what = "target" if name == self._card.target else "feature"
+        roles = {self._card.target: "target", self._card.unit: "unit"}
+        what = roles.get(name, "feature")
         renamed = f" (or {old!r}, which the card renames)" if old != name else ""
         raise TableError(
             f"the table has no column {name!r}{renamed}, a {what} of the card"

@@ -6,7 +6,6 @@ import pytest
 from typer.testing import CliRunner
 
 from dprepro.cli import app
-from dprepro.runtime.errors import DpreproError
 from tests.experiment.test_train_test_rows import FITTED, config, owned
 from tests.in_process import in_process
 from tests.lab import lab
@@ -79,9 +78,73 @@ def test_a_description_names_the_unit(owned):
     assert (described["unit"], described["rows_per_unit"], described["units"]) == ("who", 2, 20)
 
 
-def test_a_table_in_chunks_is_refused(owned):
+@pytest.mark.parametrize("pairs", [0, 2])
+@pytest.mark.parametrize("chunk", [7, 10**6])
+def test_a_table_in_chunks_gives_the_model_of_its_rows_in_memory(owned, pairs, chunk, monkeypatch):
+    """Same rows of each unit, same bits, same ledger: with pairs, too."""
+    plus = {"method": "dp-ebm-plus", "params": {"n_epochs": 4, "pairs": pairs}}
+    config(owned, methods=[plus], seed=5, epsilons=[4])
+    mine = owned.folder / "mine.csv"
+    command = ["fit", owned.folder / "lab.yaml", "--method", "dp-ebm-plus", "--output"]
+    invoke(*command, owned.folder / "whole.json")
+    (owned.folder / "tiny.csv").rename(mine)
+    monkeypatch.setattr("dprepro.rows.table.CHUNK_ROWS", chunk)
+    invoke(*command, owned.folder / "chunks.json", "--table", mine)
+    whole, chunks = (
+        json.loads((owned.folder / f"{name}.json").read_text()) for name in ("whole", "chunks")
+    )
+    assert chunks["origin"].pop("table").startswith("of the user's own")
+    assert (chunks["ledger"]["unit"], chunks["ledger"]["rows_per_unit"]) == ("who", 2)
+    assert whole == chunks
+
+
+def test_all_rows_of_a_table_train_if_the_config_says_row(owned):
+    config(owned, rows_per_unit="row", seed=5, epsilons=[4])
+    command = ["fit", owned.folder / "lab.yaml", "--method", "dp-ebm-plus", "--output"]
+    invoke(*command, owned.folder / "whole.json")
+    invoke(*command, owned.folder / "chunks.json", "--table", owned.folder / "tiny.csv")
+    whole, chunks = (
+        json.loads((owned.folder / f"{name}.json").read_text()) for name in ("whole", "chunks")
+    )
+    del chunks["origin"]["table"]
+    assert chunks["ledger"].get("unit", "row") == "row"
+    assert whole == chunks
+
+
+def test_a_fit_that_was_killed_goes_on_with_the_rows_that_it_had(owned, monkeypatch):
+    """Its key is secret and new for each fit: answers about other rows must not be mixed."""
+    from dprepro.rows.answer_log import KeptAnswers
+    from dprepro.rows.folder import value_of
+
     config(owned, seed=None, epsilons=[1])
-    with pytest.raises(DpreproError, match=r"names a `unit`.*load the table whole"):
-        invoke("fit", owned.folder / "lab.yaml", "--method", "dp-ebm-plus", "--table",
-               owned.folder / "tiny.csv", "--output", owned.folder / "m.json")  # fmt: skip
-    assert not (owned.folder / "m.json").exists()
+    store = owned.folder / "m.json.store"
+    command = ["fit", owned.folder / "lab.yaml", "--method", "dp-ebm-plus", "--table",
+               owned.folder / "tiny.csv", "--output", owned.folder / "m.json"]  # fmt: skip
+    keep, left = KeptAnswers.keep, [4]
+
+    def stop(*given):
+        keep(*given)
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(KeptAnswers, "keep", stop)
+        CliRunner().invoke(app, [*map(str, command)])
+    kept = value_of((store / "store.json").read_bytes())["identity"]["table"]["units"]
+    assert (kept["most"], len(bytes.fromhex(kept["key"]))) == (2, 32)
+    answers = (store / "answers.jsonl").read_bytes()
+    seen = []
+    monkeypatch.setattr(KeptAnswers, "close", _noting(seen, KeptAnswers.close, store))
+    assert "this guarantee holds" in invoke(*command)
+    assert seen[0].startswith(answers)
+    assert not store.exists()
+    assert kept["key"] not in (owned.folder / "m.json").read_text()
+
+
+def _noting(seen, close, store):
+    def noted(self):
+        close(self)
+        seen.append((store / "answers.jsonl").read_bytes())
+
+    return noted

@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 
 from dprepro.data.card import Card, load_card
-from dprepro.data.dataset import load
+from dprepro.data.dataset import kept_rows, load
 from dprepro.rows.card_table import CardTable
 from dprepro.rows.readers import TableError
+from dprepro.rows.units import UnitBound
 from dprepro.runtime.errors import DpreproError
 
 CARD = """
@@ -166,7 +167,56 @@ def test_identity_is_that_of_table_and_card(tmp_path: Path) -> None:
     assert first != CardTable(path, other).identity()
 
 
-def test_a_card_with_a_unit_is_refused_as_its_rows_can_lie_in_any_chunk(tmp_path: Path) -> None:
-    owned = card(tmp_path, CARD.replace("drop: [comment]", "unit: comment\nrows_per_unit: 2"))
-    with pytest.raises(TableError, match=r"names a `unit`.*load the table whole"):
-        CardTable(csv(tmp_path / "rows.csv"), owned)
+OWNED = CARD.replace("drop: [comment]", "unit: comment\nrows_per_unit: 2")
+
+
+def kept(path: Path, owned: Card, most: int, key: bytes, chunk_rows: int | None) -> pd.DataFrame:
+    return read(CardTable(path, owned, bound=UnitBound(most, key)), chunk_rows)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_unit_moves_no_row_of_another_and_has_few_of_its_own(tmp_path: Path, seed: int) -> None:
+    """The rows of a table less one unit are those of the table, less at most so many of the unit.
+
+    So a table and its neighbour differ by what the ledger charges for a unit, in any chunks. The
+    rows are those that the dataset keeps in memory.
+    """
+    draw, key = np.random.default_rng(seed), b"key" * 9
+    rows = [(*ROWS[draw.integers(4)][:4], f"p{draw.integers(7)}") for _ in range(40)]
+    rows = [(f"{draw.integers(100)}", *row[1:]) for row in rows]
+    owned, most = card(tmp_path, OWNED), int(draw.integers(1, 4))
+    csv(tmp_path / "shop.csv", rows)
+    whole = load(tmp_path / "shop.yaml")
+    assert whole.units is not None
+    expected = kept_rows(whole.X, whole.y, whole.units, most, key)
+    for chunk_rows in (1, 7, None):
+        found = kept(tmp_path / "shop.csv", owned, most, key, chunk_rows)
+        pd.testing.assert_frame_equal(
+            found[list(whole.X)], whole.X.iloc[expected].reset_index(drop=True)
+        )
+        np.testing.assert_array_equal(found["sold"], whole.y[expected])
+    for unit in sorted(set(whole.units)):
+        others = csv(tmp_path / "less.csv", [row for row in rows if row[4] != unit])
+        less = kept(others, owned, most, key, 7)
+        of_others = expected[whole.units[expected] != unit]
+        assert len(expected) - len(of_others) <= most
+        np.testing.assert_array_equal(less["age"], whole.X["age"].to_numpy()[of_others])
+
+
+def test_a_row_without_an_owner_is_refused_and_a_table_without_the_column(tmp_path: Path) -> None:
+    owned, bound = card(tmp_path, OWNED), UnitBound(1)
+    path = csv(tmp_path / "t.csv", [*ROWS, (*ROWS[0][:4], "")])
+    with pytest.raises(DpreproError, match="nobody knows whose they are"):
+        read(CardTable(path, owned, bound=bound), 3)
+    path = csv(tmp_path / "t.csv", header="Age;dose;city;Sold;other")
+    with pytest.raises(TableError, match="no column 'comment', a unit of the card"):
+        CardTable(path, owned, bound=bound)
+
+
+def test_a_key_of_the_system_is_another_for_each_table_and_goes_into_its_identity(
+    tmp_path: Path,
+) -> None:
+    owned, path = card(tmp_path, OWNED), csv(tmp_path / "t.csv")
+    one, two = (CardTable(path, owned, bound=UnitBound(2)).identity() for _ in range(2))
+    assert one.pop("units") != two.pop("units")
+    assert one == two
