@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 
 from dprepro.runtime.errors import DpreproError, DpreproWarning
 from dprepro.runtime.files import refusal, sync_folder
+from dprepro.runtime.locks import are_of_posix
 
 
 def line_of(value: Any) -> bytes:
@@ -199,7 +200,8 @@ class Folder:
         """
         try:
             self._empty()
-            (self.path / _LOCK).unlink(missing_ok=True)  # before others can lock it
+            if are_of_posix():
+                (self.path / _LOCK).unlink(missing_ok=True)  # before others can lock it
         except OSError as error:
             warnings.warn(
                 f"cannot delete {self.path}, which holds private rows: {error.strerror}. Delete it",
@@ -208,6 +210,8 @@ class Folder:
             )
         self.release()
         with suppress(OSError):
+            if not are_of_posix():  # there an open file cannot be deleted, by whomever
+                (self.path / _LOCK).unlink(missing_ok=True)
             self.path.rmdir()
 
     def _empty(self) -> None:

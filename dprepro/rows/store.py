@@ -203,7 +203,9 @@ class Store(ChunkStore):
 
     def close(self, finished: bool) -> None:
         """Let others use the files; delete them if the fit has `finished` or none can go on."""
-        self._files.clear()  # a mapping goes with the last array that looks at it
+        # A mapping goes with the last array that looks at it; Windows deletes no file before.
+        self._files.clear()
+        self._marks = ChunkProgress(np.empty(0, WORD))
         self._folder.end(finished)
 
     def _check(self) -> None:

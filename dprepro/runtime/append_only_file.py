@@ -3,6 +3,9 @@
 The file is locked by its inode, so that two names of it, or a link, are one file. What was written
 is also kept in memory. Before each line the file is looked at: where it was replaced, deleted or
 changed, it is put back, and what stood there instead is kept beside it.
+
+Windows changes no name of an open file. There the file is closed for the moment in which its name
+goes to another; a process that locks it in that moment has it, and this one stops before it writes.
 """
 
 from __future__ import annotations
@@ -15,7 +18,16 @@ import warnings
 from pathlib import Path
 
 from dprepro.runtime.errors import DpreproError, DpreproWarning
-from dprepro.runtime.files import discard, is_file, make_folder, sync_folder, write_all
+from dprepro.runtime.files import (
+    BINARY,
+    discard,
+    give_name,
+    is_file,
+    make_folder,
+    sync_folder,
+    write_all,
+)
+from dprepro.runtime.locks import are_of_posix, are_there, lock
 
 _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -109,24 +121,54 @@ class AppendedFile:
         self._note()
 
     def replace(self, content: bytes | bytearray) -> None:
-        """Put other content in the file's place, at once. Raises OSError."""
+        """Put other content in the file's place, at once.
+
+        Raises
+        ------
+        OSError
+            If the file system refuses; the file then stays.
+        DpreproError
+            On Windows, if another process has locked the file meanwhile.
+        """
         self._ask_to_write()
         new = self._unfinished
         name = os.fsencode(new)
-        number = os.open(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | BINARY
+        number = os.open(new, flags, 0o600)
         try:
-            _lock(number)
-            os.fchmod(number, stat.S_IMODE(os.fstat(self._file).st_mode))
+            if are_of_posix():
+                lock(number)
+                os.fchmod(number, stat.S_IMODE(os.fstat(self._file).st_mode))
             write_all(number, content)
-            new.replace(self._place)
+            if are_of_posix():
+                new.replace(self._place)
         except BaseException:
             os.close(number)
             discard(name)
             raise
-        os.close(self._file)
-        self._file, self.content = number, bytearray(content)
+        if are_of_posix():
+            os.close(self._file)
+            self._file = number
+        else:
+            os.close(number)
+            self._replace_closed(new)
+        self.content = bytearray(content)
         self._note()
         sync_folder(self._place.parent)
+
+    def _replace_closed(self, new: Path) -> None:
+        self._release()
+        try:
+            give_name(new, self._place)
+        except BaseException:
+            discard(os.fsencode(new))
+            raise
+        finally:
+            try:
+                self._file = _opened(self._place)
+            except BlockingIOError as error:
+                self.refused = error
+                self._give_way(b"")
 
     def hold_place(self, pending: bytes = b"") -> None:
         """Put the file back if it is no longer what was written here.
@@ -176,6 +218,10 @@ class AppendedFile:
         # The name may be that of another run's file by now.
         if not os.path.samestat(os.fstat(self._file), self._place.stat()):
             return
+        if not are_of_posix():
+            self._release()
+            if self._place.stat().st_size:  # it can only be removed if nobody has it open
+                return
         if self._aside is not None and self._aside.exists():
             self._aside.replace(self._place)
         else:
@@ -199,24 +245,31 @@ class AppendedFile:
         self._aside = free_name(self._place)
         old, self._file = self._file, -1
         try:
+            if not are_of_posix():
+                os.close(old)
+                old = -1
             self._place.rename(self._aside)
             self._file = _opened(self._place)
         except BlockingIOError:  # another run has the name by now
             raise
-        except OSError:
+        except OSError as error:
+            if is_file(self._place) and is_locked(self._place):  # as soon as it was closed
+                raise BlockingIOError(errno.EWOULDBLOCK, "another has the lock") from error
             with contextlib.suppress(OSError):
-                os.link(self._aside, self._place)  # only if nothing is there
-                self._aside.unlink()
+                _give_free_name(self._aside, self._place)
             raise
         finally:
-            os.close(old)
+            if old >= 0:
+                os.close(old)
 
     def _note(self) -> None:
         own = os.fstat(self._file)
         self._noted = own.st_size, own.st_mtime_ns
 
     def _give_way(self, pending: bytes) -> None:
+        refused, self.refused = self.refused, None
         kept = self.keep(self.content + pending)
+        self.refused = refused
         raise DpreproError(
             f"{self.path}: another run took its place and is writing there. What this run wrote "
             f"is in {kept}. Let the other run end; then give the same command again"
@@ -227,7 +280,7 @@ class AppendedFile:
         self._ask_to_write()
         make_folder(self._place.parent)
         backup = free_name(self._place, name)
-        number = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        number = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o600)
         try:
             write_all(number, content)
         finally:
@@ -253,13 +306,22 @@ def free_name(path: Path, name: str = "bak") -> Path:
     return backup
 
 
+def _give_free_name(path: Path, name: Path) -> None:
+    """Move a file to a name, only if nothing is there. Raises OSError."""
+    if are_of_posix():
+        os.link(path, name)
+        path.unlink()
+    else:
+        path.rename(name)
+
+
 def _opened(place: Path) -> int:
     """Return a locked file that has the name `place`, made if need be."""
     while True:
         # A journal has exact scores, maybe of private rows.
-        number = os.open(place, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        number = os.open(place, os.O_RDWR | os.O_CREAT | os.O_APPEND | BINARY, 0o600)
         try:
-            _lock(number)
+            lock(number)
             own, there = os.fstat(number), place.stat()
         except FileNotFoundError:
             os.close(number)  # another process took the name away before the lock was ours
@@ -276,7 +338,7 @@ def is_locked(place: Path) -> bool:
     """Whether a process has the file open for appending. Raises OSError."""
     number = os.open(place, os.O_RDONLY)
     try:
-        _lock(number)
+        lock(number)
     except BlockingIOError:
         return True
     except ImportError:  # a system on which nothing appends
@@ -287,20 +349,10 @@ def is_locked(place: Path) -> bool:
 
 
 def _need_locks(place: Path) -> None:
-    """Raise DpreproError if `_lock` cannot work here, before there is a file to lock."""
-    try:
-        import fcntl  # noqa: F401 - whether it is there
-    except ImportError:
+    """Raise DpreproError if `lock` cannot work here, before there is a file to lock."""
+    if not are_there():
         raise DpreproError(
-            f"{place} cannot be written on this system: its Python has no module fcntl, whose file "
-            "locks keep two runs from one journal. Run it on Linux or macOS, or on Windows in the "
-            "Windows Subsystem for Linux. Finished journals can be read here: dprepro table, "
-            "check, report"
-        ) from None
-
-
-def _lock(number: int) -> None:
-    """Lock an open file until it is closed. BlockingIOError: another process has it."""
-    import fcntl  # POSIX only, as is the rest of what runs need: reading journals does without
-
-    fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            f"{place} cannot be written on this system: its Python has neither a module fcntl nor "
+            "msvcrt, whose file locks keep two runs from one journal. Run it on Linux, macOS or "
+            "Windows. Finished journals can be read here: dprepro table, check, report"
+        )

@@ -10,6 +10,7 @@ import glob
 import os
 import secrets
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,10 +19,17 @@ from typing import BinaryIO, Literal
 import platformdirs
 
 from dprepro.runtime.errors import DpreproError
+from dprepro.runtime.locks import are_of_posix, lock
 
 MEBIBYTE = 2**20
 
-_NO_WAITING: int = os.O_NONBLOCK if os.name == "posix" else 0
+BINARY: int = getattr(os, "O_BINARY", 0)
+"""Opens a file for bytes, where the system makes CR LF of line ends that are written."""
+
+_NO_WAITING: int = getattr(os, "O_NONBLOCK", 0)
+
+# Seconds between attempts to give a name that Windows refuses while somebody reads the file.
+_PAUSES = (0.02, 0.1, 0.4, 1.5)
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP)
@@ -171,7 +179,7 @@ def replacing(path: Path, mode: int | None = None) -> Iterator[Path]:
                 unfinished.chmod(stat.S_IMODE(path.stat().st_mode))
         yield unfinished
         sync_file(unfinished)
-        unfinished.replace(path)
+        give_name(unfinished, path)
         sync_folder(path.parent)
     except BaseException:
         discard(name)
@@ -210,7 +218,7 @@ def require_writable(path: Path) -> None:
 
 def _hold(path: Path, mode: int) -> int | None:
     """Make a file that is locked until the descriptor that is returned is closed."""
-    if os.name != "posix":  # others do not rename open files
+    if not are_of_posix():  # others do not rename open files
         return None
     for last in (False, False, True):
         number = os.open(path, os.O_RDWR | os.O_CREAT, mode)
@@ -227,7 +235,12 @@ def _hold(path: Path, mode: int) -> int | None:
 
 
 def _remove_left(path: Path) -> None:
-    """Remove unfinished files of `path` that nobody has locked: a killed process left them."""
+    """Remove unfinished files of `path` that nobody has locked: a killed process left them.
+
+    On Windows they stay: `_hold` locks none there.
+    """
+    if not are_of_posix():
+        return
     for left in path.parent.glob(f".{glob.escape(path.name)}.{8 * '[0-9a-f]'}.part"):
         with suppress(OSError):
             number = os.open(left, os.O_RDWR)
@@ -247,19 +260,33 @@ def _is_named(number: int, path: Path) -> bool:
 
 
 def lock_open_file(number: int, wait: bool = False) -> bool:
-    """Lock an open file until it is closed; False if there are no locks, or another has it.
+    """Lock an open file that can lose its name meanwhile, until it is closed.
 
-    With `wait`, it waits until another lets go of it.
+    False if another has it, or if there are no such locks: Windows moves no open file. With `wait`,
+    it waits until another lets go of it.
     """
     try:
-        import fcntl  # POSIX only
-    except ImportError:
-        return False
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        if are_of_posix():
+            lock(number, wait)
+            return True
     except OSError:
-        return False
-    return True
+        pass
+    return False
+
+
+def give_name(path: Path, name: Path) -> None:
+    """Move a file to a name, in the place of what is there. Raises OSError.
+
+    On Windows nobody may have either open. Who reads one, such as another command or a check for
+    viruses, is waited for, for two seconds.
+    """
+    for pause in () if are_of_posix() else _PAUSES:
+        try:
+            path.replace(name)
+            return
+        except PermissionError:
+            time.sleep(pause)
+    path.replace(name)
 
 
 def discard(name: bytes) -> None:
@@ -292,7 +319,7 @@ def sync_file(path: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Let the names in a folder outlive a crash of the machine. Raises OSError."""
-    if os.name != "posix":  # others have no file descriptor of a folder
+    if not are_of_posix():  # others have no file descriptor of a folder
         return
     number = os.open(folder, os.O_RDONLY)
     try:

@@ -58,6 +58,7 @@ ELSEWHERE = {
         "source": "fields of a source, by name",
     },
     "privacy/sampling/bits.py": {"os": "Windows has no fork"},
+    "runtime/files.py": {"os": "Windows alone tells texts from bytes, and does not wait"},
     "runtime/kernels.py": {"os": "Windows has no owners of files"},
     "experiment/run.py": {"signal": "Windows has no SIGHUP"},
     "data/register.py": {

@@ -40,8 +40,9 @@ def test_where_no_file_can_be_locked_none_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was an internal error, and an empty journal stayed."""
-    monkeypatch.setitem(sys.modules, "fcntl", None)
-    with pytest.raises(DpreproError, match=r"no module fcntl.*Run it on Linux or macOS.*table"):
+    for module in ("fcntl", "msvcrt"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(DpreproError, match=r"neither a module fcntl nor msvcrt.*Run it.*table"):
         AppendedFile(tmp_path / "new" / "x")
     assert not list(tmp_path.iterdir())
     (tmp_path / "x").write_bytes(b"before")
@@ -152,7 +153,7 @@ def test_a_file_that_is_closed_twice_closes_nothing_else(tmp_path: Path) -> None
 def test_a_file_is_opened_anew_if_another_process_takes_its_name_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: bytes | None
 ) -> None:
-    path, taken, real = tmp_path / "x", [], append_only_file._lock
+    path, taken, real = tmp_path / "x", [], append_only_file.lock
     path.write_bytes(b"ours\n")
 
     def lock(number: int) -> None:
@@ -164,7 +165,7 @@ def test_a_file_is_opened_anew_if_another_process_takes_its_name_away(
         real(number)
 
     before = open_files()
-    monkeypatch.setattr(append_only_file, "_lock", lock)
+    monkeypatch.setattr(append_only_file, "lock", lock)
     file = AppendedFile(path)
     file.append(b"more\n")
     file.close()
