@@ -155,11 +155,14 @@ def _show(account: Sequence[Entry], book: Book) -> None:
     from dprepro.release.joint_budget import PARALLEL
 
     say(", ".join(dict.fromkeys(entry.dataset for entry in account)))
+    titles = {entry.spent.unit: entry.unit_title for entry in account}
+    if len(set(titles.values())) < len(titles):  # two columns that people call the same
+        titles = {unit: unit for unit in titles}
     for entry in account:
         ledger = entry.spent
         _say(
             f"  {entry.date}  {entry.method}  {ledger.budget}, {ledger.adjacency}, for each "
-            f"{ledger.unit}: {_STATES[entry.status]}"
+            f"{titles[ledger.unit]}: {_STATES[entry.status]}"
         )
         if entry.withdrawn:
             said = f"withdrawn on {entry.withdrawn.date}, and its budget stays spent"
@@ -176,10 +179,11 @@ def _show(account: Sequence[Entry], book: Book) -> None:
         spent = f"{total.budget}, {total.adjacency}"
         spent += ", as the neighbours of the releases differ" if len(relations) > 1 else ""
         spent = spent if total.budget.is_finite else "no bound is known"
-        _say(f"  in all: {spent}, for each {total.unit}{PARALLEL if total.is_parallel else ''}")
+        apart = PARALLEL if total.is_parallel else ""
+        _say(f"  in all: {spent}, for each {titles[total.unit]}{apart}")
     limits = [
         f"  limit of {entry.dataset}: epsilon {entry.limit.epsilon:g}, delta "
-        f"{entry.limit.delta:g}, for each {entry.spent.unit}"
+        f"{entry.limit.delta:g}, for each {titles[entry.spent.unit]}"
         for entry in limits_of(account)
         if entry.limit
     ]
@@ -213,6 +217,6 @@ def withdraw(
     ledger = entry.spent
     say(
         f"{folder}: withdrawn in the budget book. What it spent on {entry.date} stays spent: "
-        f"{ledger.budget}, for each {ledger.unit}"
+        f"{ledger.budget}, for each {entry.unit_title}"
     )
     say(missing or f"{folder / FILE} says so to all who have the folder: publish it, too")

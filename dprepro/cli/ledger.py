@@ -89,6 +89,8 @@ def _model_file(name: str) -> Path | None:
 def _show_model(path: Path, as_json: bool, words: Words) -> None:
     from dprepro.additive.file import load_model
     from dprepro.estimators.contract import ledger_of
+    from dprepro.release.folder import unit_title_beside
+    from dprepro.release.guarantee_words import titled
     from dprepro.report import ledgers as render
     from dprepro.runtime.terminal import PlainConsole
 
@@ -99,5 +101,6 @@ def _show_model(path: Path, as_json: bool, words: Words) -> None:
     if as_json:
         typer.echo(json.dumps({"model": str(path)} | render.ledger_values(found), indent=1))
         return
+    shown = titled(found, unit_title_beside(path))
     word = words(str(model.origin_.get("method", "")), found.code)
-    PlainConsole().print(render.ledger_in_full(found, str(path), ", as stated in the file", word))
+    PlainConsole().print(render.ledger_in_full(shown, str(path), ", as stated in the file", word))

@@ -155,12 +155,12 @@ def fit(
         notes = save_fitted(model, experiment.name, task, output, not by_split, table is not None)
     rows = f"split {split}" if by_split else "all rows" if table is None else f"rows of {table}"
     say(f"{output}: {describe(task)} on {task.dataset}, {rows}")
-    say(_promise(model, task))
+    say(_promise(model, task, card.unit_title or ""))
     if notes is not None:
         say(f"{notes}: which rows those are; not for release")
 
 
-def _promise(model: AdditiveModel, task: Task) -> str:
+def _promise(model: AdditiveModel, task: Task, unit_title: str) -> str:
     from dprepro.estimators.contract import ledger_of
     from dprepro.privacy.guarantee_status import UNVERIFIED, GuaranteeStatus, status_of
 
@@ -171,10 +171,11 @@ def _promise(model: AdditiveModel, task: Task) -> str:
         advice = ": the file is not private, keep it to yourself" if task.is_private else ""
         return f"fitted without privacy{advice}"
     from dprepro.experiment.plan import SPLIT
+    from dprepro.release.guarantee_words import titled
     from dprepro.report.ledgers import verdict
 
     of_split = f" (taken as public: {SPLIT})" if SPLIT in ledger.assumed_public else ""
-    return f"{verdict(ledger)}{of_split}"
+    return f"{verdict(titled(ledger, unit_title))}{of_split}"
 
 
 def edit(
@@ -272,8 +273,11 @@ def _show(model: AdditiveModel, path: Path, feature: str | None) -> None:
         render.model_overview(shapes, str(path), model.intercept_, map(str, model.edits_))
     )
     if (ledger := ledger_of(model)) is not None:
+        from dprepro.release.folder import unit_title_beside
+        from dprepro.release.guarantee_words import titled
         from dprepro.report.ledgers import ledger_in_full
 
+        ledger = titled(ledger, unit_title_beside(path))
         console().print(ledger_in_full(ledger, "Ledger", ", as stated in the file"))
 
 

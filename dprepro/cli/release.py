@@ -155,7 +155,9 @@ def _page(model: AdditiveModel, publisher: Publisher) -> str:
     from dprepro.release.folder import MODEL
     from dprepro.report.model_page import model_page
 
-    return model_page(model, publisher.title or publisher.dataset, MODEL)
+    return model_page(
+        model, publisher.title or publisher.dataset, MODEL, unit_title=publisher.unit_title
+    )
 
 
 def _folded(line: str) -> str:

@@ -37,6 +37,7 @@ def show(
     Example: dprepro show model.json
     """
     from dprepro.additive.file import load_model
+    from dprepro.release.folder import unit_title_beside
     from dprepro.report.model_page import model_page
 
     target = output or model.with_suffix(".html")
@@ -45,7 +46,8 @@ def show(
         raise DpreproError(f"{target} is the model itself; name the page with --output")
     refuse_in_release(target)
     loaded = load_model(model)
-    written = model_page(loaded, title_of(loaded.origin_, model.stem), model.name).encode()
+    title, whose = title_of(loaded.origin_, model.stem), unit_title_beside(model)
+    written = model_page(loaded, title, model.name, unit_title=whose).encode()
     write_page(target, written, "not_for_release" in loaded.origin_)
     say(f"{target}: {len(loaded.term_names)} functions, {len(written) / 1e6:.2f} MB")
     if open_it and not webbrowser.open(target.resolve().as_uri()):

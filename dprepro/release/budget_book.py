@@ -18,6 +18,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from dprepro.additive.record import ledger_from_json, ledger_to_json
+from dprepro.data.card import load_card
 from dprepro.data.card_parts import BudgetLimit
 from dprepro.data.register import (
     MOST_BYTES,
@@ -127,6 +128,18 @@ class Entry(BaseModel):
     def spent(self) -> Ledger:
         """Its ledger."""
         return ledger_from_json(dict(self.ledger))
+
+    @property
+    def unit_title(self) -> str:
+        """What its unit is called: as the card says, if it is there now; else by its column."""
+        unit = self.spent.unit
+        if unit == ROW:
+            return unit
+        try:
+            card = load_card(self.card)
+        except DpreproError:
+            return unit
+        return card.unit_title or unit if card.unit == unit else unit
 
     def has_units_of(self, other: Entry) -> bool:
         """Whether both protect the same units: rows, or units with the same values.
@@ -480,7 +493,7 @@ def _of_one_person(
 
 def _require_one(limited: Entry, entries: Sequence[Entry]) -> None:
     """Refuse what exceeds the limit of an entry, for the units of that entry."""
-    limit, unit = limited.limit, limited.spent.unit
+    limit, unit = limited.limit, limited.unit_title
     if limit is None:
         return
     total = total_for(limited, entries, limit.delta)

@@ -62,7 +62,7 @@ class BudgetPlan:
     Attributes
     ----------
     limits
-        Epsilon, delta and unit of each limit that holds.
+        Epsilon, delta and unit of each limit that holds. Units are called as cards call them.
     spent
         The epsilon that was spent so far for the unit of the card; 0 without any release, None if
         infinite.
@@ -160,14 +160,14 @@ def plan_budget(
     limits = [e for e in limits_of([*counted, entry]) if e.limit is not None]
     if not limits:
         raise DpreproError(_no_limit(card))
-    stated = [(e.limit.epsilon, e.limit.delta, e.spent.unit) for e in limits if e.limit]
+    stated = [(e.limit.epsilon, e.limit.delta, e.unit_title) for e in limits if e.limit]
     limit = entry.limit or limits[-1].limit
     at = limit.delta if limit else delta
     before = total_for(entry, counted, at).budget.epsilon if counted else 0.0
     return BudgetPlan(
         dataset=card.name,
         method=entry.method,
-        unit=entry.spent.unit,
+        unit=entry.unit_title,
         relation=entry.spent.adjacency.value,
         limits=list(dict.fromkeys(stated)),
         releases_so_far=len(counted),

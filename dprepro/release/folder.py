@@ -6,6 +6,7 @@ fails for it, or does not fit on the disk, is found while nothing is spent.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -40,6 +41,16 @@ _SPARE_BYTES = 4 * 2**20
 """Held beside what a release takes up: for folders, and for the budget book."""
 _CLOSE = 1e-5
 """By how much, relative, an epsilon may differ that another release of the accountant adds up."""
+
+
+def unit_title_beside(model: Path) -> str:
+    """Return what the statement beside a model file calls its unit; empty if it does not say."""
+    try:
+        said = json.loads((model.parent / STATEMENT).read_bytes())
+        title = said["publisher"]["unit_title"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return title if isinstance(title, str) else ""
 
 
 class StagingFolder:

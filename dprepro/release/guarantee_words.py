@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from copy import copy
 
 from dprepro.privacy.ledger import ROW, Ledger
 from dprepro.privacy.sensitivity import ADD_REMOVE, REPLACE_ONE, ZERO_OUT, Adjacency
@@ -47,6 +48,17 @@ def unit_in_words(unit: str, rows_per_unit: int, title: str = "") -> str:
         return f"one {title}, to whom one row belongs" if title else "one row"
     rows = "one is used" if rows_per_unit == 1 else f"up to {rows_per_unit} are used"
     return f"one {title or unit}, of whose rows {rows}"
+
+
+def titled(ledger: Ledger, title: str) -> Ledger:
+    """Return a ledger to be shown: `title`, unless empty, is what its unit is called."""
+    if not title or ledger.unit == ROW:
+        return ledger
+    shown = copy(ledger)
+    shown.unit = title
+    old, new = (f"of each {unit}" for unit in (ledger.unit, title))
+    shown.assumed_public = [text.replace(old, new) for text in ledger.assumed_public]
+    return shown
 
 
 def rows_in_words(unit: str, title: str = "") -> str:

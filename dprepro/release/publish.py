@@ -50,6 +50,7 @@ from dprepro.release.guarantee_words import (
     mixed_in_words,
     neighbours_in_words,
     public_in_words,
+    titled,
     unit_in_words,
 )
 from dprepro.release.joint_budget import PARALLEL
@@ -189,7 +190,7 @@ class Plan:
             "Delta": f"{ledger.delta:g}{rule}",
             "Protects": unit_in_words(ledger.unit, ledger.rows_per_unit, title),
             "Compares": f"two tables, {neighbours_in_words(ledger.adjacency, ledger.unit, title)}",
-            "Public": "; ".join(public_in_words(ledger, compared_facts(card))),
+            "Public": "; ".join(public_in_words(titled(ledger, title), compared_facts(card))),
             "Before": f"{len(ahead.earlier)} release(s) of these rows in the budget book",
             "Alike": ahead.like
             and f"{ahead.like}. They are counted together; if all of these rows are other "

@@ -27,6 +27,7 @@ from dprepro.release.guarantee_words import (
     neighbours_in_words,
     public_in_words,
     releases_in_words,
+    titled,
     unit_in_words,
 )
 from dprepro.release.measured import Measured, StatementPart, measured_of
@@ -498,7 +499,7 @@ def _registry(ledger: Ledger, data: DataDomain, publisher: Publisher) -> Registr
         ),
         unprotected_quantities="; ".join(
             [
-                *public_in_words(ledger, publisher.compared),
+                *public_in_words(titled(ledger, title), publisher.compared),
                 *ledger.unaccounted,
             ]
         ),

@@ -439,7 +439,10 @@ def _functions(statement: Statement) -> Section:
 
 def _public(statement: Statement) -> Section:
     of, data = statement.publisher, statement.data
-    texts = [*statement.assumed_public, *of.compared]
+    whose = f"of each {_whose(statement)}"
+    public = statement.assumed_public
+    texts = [text.replace(f"of each {statement.privacy.unit}", whose) for text in public]
+    texts += of.compared
     if of.delta_by_rule:
         texts.append(
             "delta is the largest power of ten that is at most 1 / (10 n). So it tells the order "

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from dprepro.privacy.budget import ROW
+from dprepro.release.guarantee_words import titled
 from dprepro.report.ledgers import answer_heads, answers, said_beside, spending, verdict
 from dprepro.report.web import render_alone
 
@@ -81,21 +83,27 @@ def model_page(
     title: str,
     name: str = "model.json",
     origin: Mapping[str, Any] | None = None,
+    unit_title: str = "",
 ) -> str:
     """Return one HTML page that shows a fitted or loaded model and edits it, and needs no network.
 
     Nothing but the model is read. What the page downloads is a model file with the edits made
     there, called after the model file's `name`; without any it is the file that
-    `dprepro.additive.file.save_model` writes, with its `origin`.
+    `dprepro.additive.file.save_model` writes, with its `origin`. `unit_title` is what people call
+    the unit of the guarantee; empty: its column names it.
 
     Raises DpreproError if the model holds what a model file cannot.
     """
-    content = content_of(model, title, name, origin)
+    content = content_of(model, title, name, origin, unit_title)
     return render_alone("dprepro.report.model_page", {"page": content}, SCRIPTS)
 
 
 def content_of(
-    model: AdditiveModel, title: str, name: str, origin: Mapping[str, Any] | None = None
+    model: AdditiveModel,
+    title: str,
+    name: str,
+    origin: Mapping[str, Any] | None = None,
+    unit_title: str = "",
 ) -> Content:
     """Return what the page of a model shows; see `model_page`."""
     from dprepro.additive.describe import (
@@ -119,8 +127,10 @@ def content_of(
         features=len(model.bins_),
         pairs=len(model.pairs_),
         warning=str(values["origin"].get("not_for_release", "")),
-        guarantee=Guarantee(NO_LEDGER, False) if ledger is None else _guarantee(ledger),
-        origin=tuple(_facts(values["origin"])),
+        guarantee=Guarantee(NO_LEDGER, False)
+        if ledger is None
+        else _guarantee(titled(ledger, unit_title)),
+        origin=tuple(_facts(values["origin"], unit_title)),
         bands=tuple(bands_in_words(model)),
         had_few_rows=had_few_rows(model),
         intervals=tuple(intervals_in_words(model)),
@@ -147,10 +157,12 @@ def _guarantee(ledger: Ledger) -> Guarantee:
     )
 
 
-def _facts(origin: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _facts(origin: Mapping[str, Any], unit_title: str) -> Iterator[tuple[str, str]]:
     for key, value in origin.items():
         if isinstance(value, Mapping):
-            yield from _facts(value)
+            yield from _facts(value, unit_title)
+        elif key == "unit" and value != ROW and unit_title:
+            yield key, unit_title
         elif value is not None:
             text = json.dumps(value) if isinstance(value, list) else str(value)
             yield key.replace("_", " "), text
