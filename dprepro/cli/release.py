@@ -106,6 +106,16 @@ def release(
             show_default="no attack",
         ),
     ] = None,
+    attack_rows: Annotated[
+        Path | None,
+        typer.Option(
+            "--attack-rows",
+            metavar="FILE",
+            help="Fit these models to rows of a public file with the columns of the card. That its "
+            "rows are public is your word, and nothing protects them.",
+            show_default="drawn rows",
+        ),
+    ] = None,
     jobs: Annotated[
         int | None,
         # "<int range>" would leave too little room for the names at 80 columns.
@@ -131,7 +141,7 @@ def release(
 
     asked = Request(
         card, epsilon, delta, method, config, output, clip, allow_floating_point, allow_no_export,
-        allow_large_delta, other_people, audits, data_dir, registry, measure, attack,
+        allow_large_delta, other_people, audits, data_dir, registry, measure, attack, attack_rows,
     )  # fmt: skip
     plan = plan_release(asked, WordsOf(audits).of)
     for name, text in plan.lines().items():

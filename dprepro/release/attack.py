@@ -1,14 +1,16 @@
-"""A membership attack on models that are fitted as a release is, to drawn rows and no private one.
+"""A membership attack on models that are fitted as a release is, and to no private row.
 
 Shadow models (Carlini et al. 2022) are fitted with a canary and without it, by the method, the
 parameters and the budget of the release. One half of them teaches how likely what they show of the
 canary is in either world; the other half is guessed at. The rows are drawn from the public domain,
-and so is the canary. So the attack reads no private row, and spends nothing.
+or are rows of which the publisher says that they are public. The canary is made of the domain. So
+the attack reads no private row, and spends nothing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,15 @@ from dprepro.additive.model import AdditiveModel
 from dprepro.audit import audit
 from dprepro.audit.case import Case, Encoded
 from dprepro.audit.result import AuditResult, rounded
-from dprepro.data.domain import Domain, NumericFeature, TaskKind, sample_features
+from dprepro.data.card import Card
+from dprepro.data.cell_values import Kind
+from dprepro.data.domain import (
+    CategoricalFeature,
+    Domain,
+    NumericFeature,
+    TaskKind,
+    sample_features,
+)
 from dprepro.data.encode import ENCODINGS
 from dprepro.estimators.contract import ledger_of
 from dprepro.experiment.plan import note_disclosures, setting_of
@@ -28,6 +38,7 @@ from dprepro.methods import registry
 from dprepro.methods.own import fit_method
 from dprepro.privacy.sensitivity import REPLACE_ONE
 from dprepro.release.statement import AttackRecord
+from dprepro.rows.card_table import CardTable
 from dprepro.runtime.errors import DpreproError
 
 ROWS = 400
@@ -41,6 +52,11 @@ FALSE_POSITIVES = 0.05
 
 _ROOM = 0.9
 """The part of a numeric range in which drawn rows lie: the canary is at its upper end."""
+
+_DRAWS = 100
+
+_LEAST = 50
+"""Public rows that an attack needs: fewer make a model of noise alone."""
 
 _FEW = 10
 """One in so many of the drawn rows has the canary's label."""
@@ -58,6 +74,10 @@ class Shadows:
         The tables, encoded for the method.
     canary
         Its features, a row of a table.
+    crowd
+        How many rows there are beside the canary.
+    has_public_rows
+        Whether these are rows of the publisher's that are said to be public; else they are drawn.
     """
 
     task: Task
@@ -66,6 +86,8 @@ class Shadows:
     present: Encoded
     absent: Encoded
     canary: pd.DataFrame
+    crowd: int = ROWS
+    has_public_rows: bool = False
 
     def fit(self, present: bool, seed: int | None) -> Any:
         """Return the model of one of the tables."""
@@ -82,16 +104,21 @@ class Shadows:
 
 
 def shadows_of(
-    task: Task, kind: TaskKind, domain: Domain, generator: np.random.Generator
+    task: Task,
+    kind: TaskKind,
+    domain: Domain,
+    generator: np.random.Generator,
+    public: tuple[pd.DataFrame, np.ndarray] | None = None,
 ) -> Shadows:
-    """Return the tables of an attack on a release.
+    """Return the tables of an attack on a release; `public` are rows in place of drawn ones.
 
     The canary is a unit with as many equal rows as the release uses of one. Every value of it is
     at a bound or in a category where no drawn row is, and few of these have its label, or target.
+    Of public rows the fewest are there.
     """
     method = registry.get(task.method)
-    X, y = _crowd(kind, domain, generator)
-    row, target = _canary(kind, domain)
+    X, y = _crowd(kind, domain, generator) if public is None else _some_of(*public, generator)
+    row, target = _canary(kind, domain, X, y)
     rows = pd.concat([row] * task.rows_per_unit, ignore_index=True)
     present = _joined((X, y), (rows, target))
     absent = (X, y)
@@ -99,7 +126,54 @@ def shadows_of(
         absent = _joined(absent, (X.iloc[[0] * task.rows_per_unit], y[0]))
     encode = ENCODINGS[method.encoding](domain).transform
     tables = [(encode(features), targets) for features, targets in (present, absent)]
-    return Shadows(task, kind, domain, tables[0], tables[1], encode(row))
+    return Shadows(
+        task, kind, domain, tables[0], tables[1], encode(row), len(y), public is not None
+    )
+
+
+def read_public_rows(path: Path, card: Card) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return features and targets of a file of public rows, which the card describes.
+
+    Its units, if it has any, are not bounded: each row is as good as any other.
+
+    Raises
+    ------
+    DpreproError
+        If the file cannot be read as the card says, or has too few rows, or one class only.
+    """
+    table = CardTable(path, card)
+    names = [feature.name for feature in table.domain.features]
+    kinds: dict[str, Kind] = {
+        feature.name: "numeric" if isinstance(feature, NumericFeature) else "text"
+        for feature in table.domain.features
+    }
+    kinds[card.target] = "numeric" if card.task == "regression" else "label"
+    chunks = list(table.chunks(kinds))
+    rows = pd.concat(chunks, ignore_index=True) if chunks else pd.DataFrame(columns=[*kinds])
+    targets = rows[card.target].to_numpy()
+    classes = 1 if card.task == "regression" else 2
+    if len(rows) < _LEAST or len(np.unique(targets)) < classes:
+        raise DpreproError(
+            f"{path}: an attack needs {_LEAST} rows or more, and of a classification two labels "
+            "among them. Give more public rows, or leave --attack-rows out: rows are then drawn"
+        )
+    return rows[names], targets
+
+
+def _some_of(
+    X: pd.DataFrame, y: np.ndarray, generator: np.random.Generator
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return at most `ROWS` rows, chosen by chance; of a classification with two labels at least.
+
+    Raises DpreproError if none of `_DRAWS` choices has them: one label is too seldom.
+    """
+    for _ in range(_DRAWS):
+        chosen = generator.permutation(len(y))[:ROWS]
+        if len(np.unique(y[chosen])) > 1:
+            return X.iloc[chosen].reset_index(drop=True), y[chosen]
+    raise DpreproError(
+        f"of {ROWS} public rows by chance all have one label: give rows that have more of the other"
+    )
 
 
 def attack(shadows: Shadows, models: int, jobs: int = 1, seed: int | None = None) -> AttackRecord:
@@ -112,22 +186,25 @@ def attack(shadows: Shadows, models: int, jobs: int = 1, seed: int | None = None
     """
     task = shadows.task
     rows = task.rows_per_unit
+    whose = "public" if shadows.has_public_rows else "drawn"
     case = Case(
         subject=f"{task.method}/release",
         task=shadows.kind,
-        neighbours=f"{ROWS} drawn rows, and {rows} equal one(s) of a canary, or none",
+        neighbours=f"{shadows.crowd} {whose} rows, and {rows} equal one(s) of a canary, or none",
         fit=shadows.fit,
         observe=shadows.observe,
         trials=models,
     )
     try:
-        return record_of(audit(case, models, jobs=jobs, seed=seed), rows)
+        return record_of(audit(case, models, jobs=jobs, seed=seed), shadows)
     except ValueError as error:
-        raise DpreproError(f"the attack cannot fit {task.method} to drawn rows: {error}") from error
+        raise DpreproError(
+            f"the attack cannot fit {task.method} to {whose} rows: {error}"
+        ) from error
 
 
-def record_of(found: AuditResult, rows: int) -> AttackRecord:
-    """Return what a statement says of an attack with a canary of so many rows."""
+def record_of(found: AuditResult, shadows: Shadows) -> AttackRecord:
+    """Return what a statement says of an attack on shadow models."""
     scores, present = found.evidence.scores, found.evidence.present
     if present.all() or not present.any():
         raise DpreproError("all shadow models were in one world by chance: attack with more")
@@ -139,8 +216,9 @@ def record_of(found: AuditResult, rows: int) -> AttackRecord:
         delta=found.delta,
         shadow_models=found.trials,
         judged=int(present.size),
-        rows=ROWS,
-        canary_rows=rows,
+        rows=shadows.crowd,
+        canary_rows=shadows.task.rows_per_unit,
+        has_public_rows=shadows.has_public_rows,
         auc=round(float(roc_auc_score(present, scores)), 4),
         false_positive_rate=round(float(np.mean(wrong > above)), 4),
         true_positive_rate=round(float(np.mean(scores[present] > above)), 4),
@@ -169,15 +247,34 @@ def _crowd(
     return X, np.where(few, len(domain.target) - 1, others)
 
 
-def _canary(kind: TaskKind, domain: Domain) -> tuple[pd.DataFrame, float | int]:
+def _canary(
+    kind: TaskKind, domain: Domain, X: pd.DataFrame, y: np.ndarray
+) -> tuple[pd.DataFrame, float | int]:
+    """Return features and target where the fewest of the rows are; of equal ones the last."""
     values = {
-        feature.name: [feature.upper]
+        feature.name: [_emptier_end(X[feature.name].to_numpy(float), feature.lower, feature.upper)]
         if isinstance(feature, NumericFeature)
-        else pd.Categorical([feature.categories[-1]], categories=list(feature.categories))
+        else pd.Categorical([_rarest(X[feature.name], feature)], list(feature.categories))
         for feature in domain.features
     }
-    last = float(domain.target[1]) if kind == "regression" else len(domain.target) - 1
-    return pd.DataFrame(values), last
+    if kind == "regression":
+        low, high = (float(bound) for bound in domain.target)
+        return pd.DataFrame(values), _emptier_end(y, low, high)
+    return pd.DataFrame(values), _last_of_fewest(np.bincount(y, minlength=len(domain.target)))
+
+
+def _emptier_end(values: np.ndarray, low: float, high: float) -> float:
+    edge = (1 - _ROOM) * (high - low)
+    return low if np.sum(values < low + edge) < np.sum(values > high - edge) else high
+
+
+def _rarest(column: pd.Series, feature: CategoricalFeature) -> str:
+    counts = [int(np.sum(column == category)) for category in feature.categories]
+    return feature.categories[_last_of_fewest(np.array(counts))]
+
+
+def _last_of_fewest(counts: np.ndarray) -> int:
+    return int(np.flatnonzero(counts == counts.min())[-1])
 
 
 def _joined(

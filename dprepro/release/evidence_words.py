@@ -66,12 +66,17 @@ def _fits(audit: AuditRecord) -> str:
 
 def attack_in_words(found: AttackRecord) -> list[str]:
     """Return what an attack did and showed, and what it cannot show."""
+    canary = f"A canary of {found.canary_rows} equal row(s), at bounds and in categories where"
+    source, whose = f"that were drawn from the public domain. {canary} no drawn row is", "nobody's"
+    if found.has_public_rows:
+        source = (
+            f"of which the publisher says that they are public. {canary} the fewest of them are"
+        )
+        whose = "public, as the publisher says"
     said = (
         f"{found.shadow_models} shadow models were fitted like this one, by the same method and "
         f"parameters, with epsilon {found.epsilon:.4g} and delta {found.delta:.4g}, each to "
-        f"{found.rows} rows that were drawn from the public domain. A canary of "
-        f"{found.canary_rows} equal row(s), at bounds and in categories where no drawn row is, was "
-        "put in by chance."
+        f"{found.rows} rows {source}, was put in by chance."
     )
     shown = (
         f"By what the other models had taught, the attack guessed of {found.judged} whether it was "
@@ -87,7 +92,7 @@ def attack_in_words(found: AttackRecord) -> list[str]:
         said,
         shown,
         "No private row was read, and nothing was spent. So this says nothing of the people in the "
-        "table: it tests code and settings on rows that are nobody's. Other canaries, more models "
+        f"table: it tests code and settings on rows that are {whose}. Other canaries, more models "
         "or a stronger attack may show more. That an attack shows little proves nothing; the "
         "guarantee does not rest on it.",
     ]

@@ -66,6 +66,7 @@ from dprepro.release.rows import (
     identity_of,
     place_of,
     refuse_exact_facts,
+    token_of_values,
 )
 from dprepro.release.statement import (
     AttackRecord,
@@ -115,6 +116,8 @@ class Request:
         nothing is measured.
     attack
         How many shadow models are attacked before anything is spent; None: none.
+    attack_rows
+        A file of public rows that they are fitted to; None: rows are drawn.
     """
 
     card: str
@@ -133,6 +136,7 @@ class Request:
     needs_registry: bool = False
     measure: float | None = None
     attack: int | None = None
+    attack_rows: Path | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,6 +195,7 @@ class Plan:
             "Protects": unit_in_words(ledger.unit, ledger.rows_per_unit, title),
             "Compares": f"two tables, {neighbours_in_words(ledger.adjacency, ledger.unit, title)}",
             "Public": "; ".join(public_in_words(titled(ledger, title), compared_facts(card))),
+            "Attack": self._attack_in_words(),
             "Before": f"{len(ahead.earlier)} release(s) of these rows in the budget book",
             "Alike": ahead.like
             and f"{ahead.like}. They are counted together; if all of these rows are other "
@@ -207,6 +212,17 @@ class Plan:
             "Beware": self.beware,
         }
         return {name: text for name, text in lines.items() if text}
+
+    def _attack_in_words(self) -> str:
+        if self.asked.attack is None:
+            return ""
+        fitted = f"on {self.asked.attack} models that are fitted like this one, before it,"
+        if self.asked.attack_rows is None:
+            return f"{fitted} to drawn rows"
+        return (
+            f"{fitted} to rows of {self.asked.attack_rows}: taken as public, as you say; epsilon "
+            "covers nothing of them"
+        )
 
 
 def plan_release(asked: Request, word_of: Callable[[str, str | None], AuthorsWord | None]) -> Plan:
@@ -228,6 +244,8 @@ def plan_release(asked: Request, word_of: Callable[[str, str | None], AuthorsWor
         raise DpreproError(_NO_DEPLOYMENT.format(card=asked.card))
     place = asked.output or Path(f"{card.name}-release")
     refuse_existing(place)
+    if asked.attack_rows is not None and asked.attack is None:
+        raise DpreproError("--attack-rows are for an attack: add --attack, such as --attack 200")
     if not 0 < asked.epsilon < float("inf"):
         raise DpreproError(f"--epsilon must be a finite number above 0, given {asked.epsilon:g}")
     if asked.delta is not None and not 0 <= asked.delta < 1:
@@ -351,10 +369,23 @@ def publish(plan: Plan, audits: list[AuditRecord], page: Page, jobs: int = 1) ->
 
 def _attacked(plan: Plan, models: int, jobs: int) -> AttackRecord:
     """Return what an attack on models like that of the release shows. No row of it is read."""
-    from dprepro.release.attack import attack, shadows_of  # the engine of audits, for few releases
+    from dprepro.release.attack import (
+        attack,
+        read_public_rows,
+        shadows_of,
+    )  # the engine of audits, for few releases
 
     domain = public_domain(plan.card)
-    shadows = shadows_of(plan.task, plan.card.task, domain, np.random.default_rng())
+    public = None
+    if plan.asked.attack_rows is not None:
+        public = read_public_rows(plan.asked.attack_rows, plan.card)
+        if token_of_values(*public) in plan.entry.rows:
+            raise DpreproError(
+                f"{plan.asked.attack_rows} holds the rows of the release, which are not public: "
+                "give other rows, or leave --attack-rows out. Nothing was spent and nothing was "
+                "written"
+            )
+    shadows = shadows_of(plan.task, plan.card.task, domain, np.random.default_rng(), public)
     with shown_progress(error_console(), f"attacking {models} shadow models"):
         found = attack(shadows, models, jobs)
     if AuditVerdict(found.verdict).is_refuted:

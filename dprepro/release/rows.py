@@ -101,12 +101,16 @@ def identity_of(card: Card, dataset: Dataset, data_dir: Path | None) -> list[str
     The values know the rows again after they were written to a file of another format. Then come
     the tokens of units, if the card has any; see `of_units`.
     """
-    values = values_digest(_in_order(dataset.X), dataset.y)
     return [
         *files_of(card, data_dir),
-        token_of(f"release of values {values}"),
+        token_of_values(dataset.X, dataset.y),
         *_units(card, dataset.units),
     ]
+
+
+def token_of_values(X: pd.DataFrame, y: np.ndarray) -> str:
+    """Return the token of the values of rows, X (n, K) and y (n,), in their order."""
+    return token_of(f"release of values {values_digest(_in_order(X), y)}")
 
 
 def known_rows(

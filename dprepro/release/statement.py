@@ -93,12 +93,15 @@ class AuditRecord(StatementPart):
 class AttackRecord(StatementPart):
     """What an attack on models that were fitted as the released one showed; no private row is read.
 
-    Of `shadow_models` fits to `rows` drawn rows, with `canary_rows` equal ones of a canary or
-    without them, `judged` were guessed at by what the others had taught: `auc` is the area under
-    the ROC curve of these guesses, `true_positive_rate` that at `false_positive_rate`, and
-    `epsilon_lower_bound` holds with `confidence`; None if infinite. `epsilon` and `delta` are what
-    each fit states.
+    Of `shadow_models` fits to `rows` drawn rows, or to rows that the publisher says are public
+    (`has_public_rows`, not in the file if they were drawn), with `canary_rows` equal ones of a
+    canary or without them, `judged` were guessed at by what the others had taught: `auc` is the
+    area under the ROC curve of these guesses, `true_positive_rate` that at `false_positive_rate`,
+    and `epsilon_lower_bound` holds with `confidence`; None if infinite. `epsilon` and `delta` are
+    what each fit states.
     """
+
+    model_config = ConfigDict(json_schema_extra=lambda s: _may_lack(s, ("has_public_rows",)))
 
     epsilon: float
     delta: float
@@ -112,6 +115,7 @@ class AttackRecord(StatementPart):
     epsilon_lower_bound: float | None
     confidence: float
     verdict: str
+    has_public_rows: bool = False
 
 
 class Together(StatementPart):
@@ -537,6 +541,9 @@ def as_json(statement: Statement) -> str:
     for key in _LATER_OF_PUBLISHER:
         if not values["publisher"][key]:
             del values["publisher"][key]
+    attack = values["publisher"].get("attack")
+    if attack and not attack["has_public_rows"]:
+        del attack["has_public_rows"]
     for audit in values["publisher"]["audits"]:
         if audit["method_version"] is None:
             del audit["method_version"]

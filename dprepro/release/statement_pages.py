@@ -443,6 +443,8 @@ def _public(statement: Statement) -> Section:
     public = statement.assumed_public
     texts = [text.replace(f"of each {statement.privacy.unit}", whose) for text in public]
     texts += of.compared
+    if of.attack is not None and of.attack.has_public_rows:
+        texts.append("other rows, which models were fitted to that were attacked")
     if of.delta_by_rule:
         texts.append(
             "delta is the largest power of ten that is at most 1 / (10 n). So it tells the order "

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from dprepro.audit.result import AuditVerdict
 from dprepro.cli import app
+from dprepro.data.card import load_card
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature, TaskKind
 from dprepro.data.encode import ENCODINGS
 from dprepro.experiment.config import load_config
@@ -22,6 +23,8 @@ from dprepro.methods import registry
 from dprepro.release import attack as module
 from dprepro.release.attack import Shadows, attack, shadows_of
 from dprepro.release.budget_book import book_path
+from dprepro.release.evidence_words import attack_in_words
+from dprepro.release.planning import public_domain
 from dprepro.release.statement import Statement
 from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
@@ -118,6 +121,8 @@ def test_a_release_states_what_an_attack_showed(
     assert (found.shadow_models, found.judged, found.canary_rows) == (40, 20, 3)
     assert (found.epsilon, found.delta) == (1, 1e-5)
     assert AuditVerdict(found.verdict) in (AuditVerdict.WITHIN, AuditVerdict.FEW_RUNS)
+    assert not found.has_public_rows
+    assert "has_public_rows" not in text
     page = " ".join((out / "statement.md").read_text(encoding="utf-8").split())
     assert "40 shadow models were fitted like this one" in page
     assert f"under the ROC curve of its guesses is {found.auc:.3g} (0.5 is chance)" in page
@@ -126,6 +131,57 @@ def test_a_release_states_what_an_attack_showed(
     few = CliRunner().invoke(app, [*map(str, release), "--attack", "39"])
     assert few.exit_code == 2
     assert "greater than or equal to 40" in few.output
+
+
+def public_file(folder: Path, n: int, seed: str = "public") -> Path:
+    """Write rows with another order of columns, and one that is not on the card."""
+    rows = rows_of("binary", n)[::-1]
+    lines = ["y,extra,ward,dose,age", *(f"{y},{seed},{w},{d},{a}" for a, d, w, y in rows)]
+    (folder / f"{seed}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder / f"{seed}.csv"
+
+
+def test_public_rows_of_the_publisher_take_the_place_of_drawn_ones(tmp_path: Path) -> None:
+    config = load_config(str(write_table(tmp_path, "binary", rows_of("binary", 60))))
+    card = load_card(config.card)
+    (tmp_path / "patients.csv").unlink()  # the private table is not read
+    X, y = module.read_public_rows(public_file(tmp_path, 450), card)
+    assert (len(X), list(X)) == (450, ["age", "dose", "ward"])
+    task = task_of(tmp_path / "other", 200.0, "binary")
+    found = shadows_of(task, "binary", public_domain(card), np.random.default_rng(0), (X, y))
+    absent, targets = found.absent
+    assert (len(absent), found.crowd, found.has_public_rows) == (module.ROWS, module.ROWS, True)
+    given = {(age, dose) for age, dose in zip(X["age"], X["dose"].fillna(-1), strict=True)}
+    assert set(zip(absent["age"], absent["dose"].fillna(-1), strict=True)) <= given
+    # Hardly a row is older than 108, and the canary is where the fewest are.
+    ward = min("abc", key=lambda name: int(np.sum(absent["ward"] == name)))
+    assert tuple(found.canary.iloc[0][["age", "ward"]]) == (120.0, ward)
+    assert found.present[1][-1] == np.bincount(targets).argmin()
+    outcome = SimpleNamespace(
+        evidence=SimpleNamespace(scores=np.arange(20.0), present=np.arange(20) > 9), trials=40,
+        epsilon=1.0, delta=1e-5, lower_bound=0.5, confidence=0.95, verdict=AuditVerdict.WITHIN,
+    )  # fmt: skip
+    record = module.record_of(outcome, found)  # type: ignore[arg-type]
+    assert (record.rows, record.has_public_rows, record.auc) == (400, True, 1.0)
+    said = " ".join(attack_in_words(record))
+    assert "400 rows of which the publisher says that they are public" in said
+
+
+def test_public_rows_that_are_too_few_or_private_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPREPRO_STATE", str(tmp_path / "state"))
+    card = write_table(tmp_path, "binary", rows_of("binary", 60)).with_name("patients.yaml")
+    release = ["release", str(card), "--epsilon", "1", "--delta", "1e-5", "--yes"]
+    for rows, attacks, message in (
+        (public_file(tmp_path, 49), ["--attack", "40"], "needs 50 rows or more"),
+        (tmp_path / "patients.csv", ["--attack", "40"], "holds the rows of the release"),
+        (tmp_path / "none.csv", ["--attack", "40"], "no such file"),
+        (tmp_path / "patients.csv", [], "add --attack"),
+    ):
+        outcome = CliRunner().invoke(app, [*release, *attacks, "--attack-rows", str(rows)])
+        assert message in str(outcome.exception)
+        assert not book_path().exists()
 
 
 def test_methods_that_exchange_rows_have_another_in_the_canarys_place(tmp_path: Path) -> None:

@@ -46,7 +46,9 @@ def test_no_text_of_a_release_names_the_column(
     dprepro("show", out / "model.json", "--output", tmp_path / "page.html")
     pages = [*out.glob("*.html"), out / "statement.md", out / "README.md", tmp_path / "page.html"]
     said += [
-        re.sub(r"(?s)<(script|style).*?</\1>", "", path.read_text())  # the model file for programs
+        re.sub(
+            r"(?s)<(script|style).*?</\1>", "", path.read_text(encoding="utf-8")
+        )  # the model file for programs
         for path in pages
         if path.is_file()
     ]
