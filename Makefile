@@ -20,7 +20,7 @@ INSTALL = f() { { command -v uv || $(BIN)/python -m pip install --quiet uv; } >/
 # Where this is set, every process compiles all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install install-dev quickstart test tests-of-commands tests-of-reports tests-of-methods kernels long-test golden kernels-test audit-test cluster-test nightly campaign campaign-inputs mutants planted-faults docs docs-test docs-readme docs-others docs-outputs gallery lint wheel-test release check bench clean
+.PHONY: help install install-dev quickstart test tests-of-commands tests-of-reports tests-of-methods kernels long-test golden kernels-test audit-test cluster-test nightly campaign campaign-inputs mutants planted-faults pyright docs docs-test docs-readme docs-others docs-outputs gallery lint wheel-test release check bench clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -97,7 +97,7 @@ cluster-test: install-dev | kernels ## Test runs and fits on a local Dask cluste
 	$(BIN)/python -m pytest -m cluster tests/experiment tests/rows
 
 # Each is long: hours together.
-nightly: campaign campaign-inputs mutants planted-faults long-test ## All that searches for faults at length
+nightly: campaign campaign-inputs mutants planted-faults pyright long-test ## All that searches for faults at length
 
 campaign: install-dev ## Fail every call of a small run in turn, kill runs at random, and tell what was lost
 	$(BIN)/python -m tools.campaign --record out/campaign/tried.jsonl
@@ -113,6 +113,10 @@ mutants: install-dev ## Put small faults into MODULES, and name those that no te
 
 planted-faults: install-dev ## Plant faults of privacy one by one, and tell who notices: curator, tests or audit
 	$(BIN)/python tools/planted_faults.py --jobs 2
+
+pyright: install-dev ## Check types of the public names as a user of pyright does; installs it, 200 MB
+	@$(INSTALL) basedpyright
+	$(BIN)/python -m pytest tests/test_public_functions.py -k pyright
 
 docs: install-dev ## Build the site of all pages and the API reference in out/site, and try it in a browser
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

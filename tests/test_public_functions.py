@@ -229,19 +229,44 @@ def test_the_package_says_that_it_is_typed():
     assert (Path(dprepro.__file__).parent / "py.typed").is_file()
 
 
-def test_programs_of_the_page_on_python_pass_a_strict_type_checker(tmp_path):
-    """What users see of the package: as an installed one, with all rules of mypy."""
+def written_programs(folder):
+    """Write the programs of the page on Python, and one with a wrong argument; return them."""
     shown = [b.text for b in blocks("docs/python.md") if b.language == "pycon"]
     assert len(shown) >= 4
     wrong = "import dprepro\nreveal_type(dprepro.table())\ndprepro.table(3)"
     programs = []
     for number, text in enumerate([*shown, ">>> " + wrong.replace("\n", "\n>>> ")]):
         lines = [line[4:] for line in text.splitlines() if line[:3] in (">>>", "...")]
-        programs.append(tmp_path / f"program{number}.py")
+        programs.append(folder / f"program{number}.py")
         programs[-1].write_text("\n".join(lines) + "\n")
+    return programs
+
+
+def test_programs_of_the_page_on_python_pass_a_strict_type_checker(tmp_path):
+    """What users see of the package: as an installed one, with all rules of mypy."""
+    programs = written_programs(tmp_path)
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir", tmp_path]
     done = subprocess.run([*command, *programs], capture_output=True, text=True, cwd=tmp_path)
     said = done.stdout.splitlines()
     assert '"pandas.core.frame.DataFrame"' in said[0], done.stdout  # and not Any
     assert '"table" has incompatible type "int"' in said[1]
     assert said[2:] == [f"Found 1 error in 1 file (checked {len(programs)} source files)"]
+
+
+def test_programs_of_the_page_on_python_pass_pyright(tmp_path):
+    """The same with pyright's strict rules, by a build of it that needs no Node.js beside it."""
+    pytest.importorskip("basedpyright", reason="it is large: `make pyright` installs it")
+    programs = written_programs(tmp_path)
+    # What stands alone is what the page shows the value of.
+    rules = {"typeCheckingMode": "strict", "reportUnusedExpression": False}
+    settings = {**rules, "extraPaths": [str(Path(dprepro.__file__).parents[1])]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    command = [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable, "--outputjson"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    found = json.loads(done.stdout)
+    errors = [one for one in found["generalDiagnostics"] if one["severity"] == "error"]
+    assert found["summary"]["filesAnalyzed"] >= len(programs)
+    assert [Path(one["file"]) for one in errors] == programs[-1:], errors
+    assert "Literal[3]" in errors[0]["message"]
+    told = [one["message"] for one in found["generalDiagnostics"] if one not in errors]
+    assert any('"DataFrame"' in message for message in told)  # and not Unknown
