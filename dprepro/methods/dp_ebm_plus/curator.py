@@ -157,6 +157,8 @@ class ExactAnswers(Partition):
 
     def _histogram(self, query: Histogram) -> ScaledInteger:
         k = query.feature
+        if not query.grouped:
+            return ScaledInteger(self._counts[k])
         return exact_answers(self._features[k], self._counts[k])
 
     def _magnitudes(self, _: Magnitudes) -> ScaledInteger:
@@ -309,17 +311,27 @@ class PlusCurator(Curator):
         )
 
     def open_histograms(
-        self, mu: float, n_features: int, budget: PrivacyBudget, is_low_signal: bool = False
+        self,
+        mu: float,
+        n_features: int,
+        budget: PrivacyBudget,
+        is_low_signal: bool = False,
+        *,
+        grouped: bool = True,
     ) -> None:
         """Enter a `Histogram` query of every feature in the ledger; together they are mu-GDP.
 
-        `is_low_signal` says which way the released totals decided for: the ledger names it.
+        `is_low_signal` says which way the released totals decided for: the ledger names it. Groups
+        of cells are counted beside cells if they are `grouped`.
         """
+        groups = (
+            f"; for numeric features also in each group of {GROUP} neighbouring intervals, and "
+            "both numbers divided by the square root of 2, but not that of missing values"
+        )
         few = f". They get little of the budget, as {FEW_ROWS}, by what the totals say"
         self._uses[Histogram] = self._gaussian(
-            releases="for each feature, the number of rows in each category or narrow interval; "
-            f"for numeric features also in each group of {GROUP} neighbouring intervals, and both "
-            "numbers divided by the square root of 2, but not that of missing values"
+            releases="for each feature, the number of rows in each category or narrow interval"
+            + (groups if grouped else "")
             + (few if is_low_signal else ""),
             noise_multiplier=math.sqrt(n_features) / mu,
             sensitivity=histogram_sensitivity(ADD_REMOVE),

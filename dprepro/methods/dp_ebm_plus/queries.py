@@ -82,9 +82,10 @@ def _longest_totals(powers: int) -> float:
 
 @dataclass(frozen=True)
 class Histogram(Query):
-    """Rows per cell of a feature, and per group of cells; see `exact_answers`."""
+    """Rows per cell of a feature, and, if `grouped`, per group of cells; see `exact_answers`."""
 
     feature: int
+    grouped: bool = True
 
     @property
     def enforced(self) -> float:

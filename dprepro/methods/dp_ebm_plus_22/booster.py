@@ -1,0 +1,406 @@
+"""What is made of answers: where to clip, where functions and levels go. It never sees a row.
+
+The sums of an epoch, plus what a function itself explains, estimate what the other functions leave
+of the targets in each bin. Once these have settled, all epochs estimate the same. So a function
+follows from the average over the epochs, by `prior`. No step size has to suit epsilon.
+
+Functions that move at once may all make up for the same rows, and go too far together. The sums of
+the next epoch show it: the slope of the loss along the last change was D0 before it and is D1 after
+it, so D0 / (D0 - D1) of it would have been best (the secant method). That is the damping.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from dprepro.additive.model import LEVELS
+from dprepro.methods.dp_ebm_plus.booster import quantiles
+from dprepro.methods.dp_ebm_plus.clipping import (
+    EDGES,
+    HALF_CELL,
+    best_bound,
+    likely_shares,
+    mean_counts,
+    median_deviation,
+    share_within,
+)
+from dprepro.methods.dp_ebm_plus.kernel import LARGEST, from_units, rounded, to_units
+from dprepro.methods.dp_ebm_plus.losses import weighted_mean
+from dprepro.methods.dp_ebm_plus.queries import INTERCEPT, Code, CodedResiduals, Move, Residuals
+from dprepro.methods.dp_ebm_plus.strategy import typical_norm
+from dprepro.methods.dp_ebm_plus_22.bins import BinnedFeature
+from dprepro.methods.dp_ebm_plus_22.losses import Loss, Start
+from dprepro.methods.dp_ebm_plus_22.prior import (
+    REACHES,
+    SIZES,
+    Posterior,
+    Posteriors,
+    Priors,
+    curve,
+    independent,
+    mixture,
+    ornstein_uhlenbeck,
+    posteriors,
+    shared_sizes,
+    with_missing,
+)
+from dprepro.methods.dp_ebm_plus_22.strategy import Strategy, rounded_weights
+from dprepro.privacy.query import NoisyAnswer
+
+EFFECT = 0.5
+"""How large an effect the strategy expects, in the unit of the loss."""
+
+INTERCEPT_PART = 0.5
+"""Squared length of the intercept's code, where that of a feature with many bins is about 1."""
+
+_SIZES_PART, _LEVEL_PART = 0.2, 0.1
+"""Parts of an epoch of a regression: of the counts of residuals by size, where a feature's is about
+1; and of the intercept, at least, in all."""
+
+_RISING = 1.5
+"""Later epochs count more, as the other functions are closer to their ends: by this power of their
+number."""
+
+_UNCLIPPED = 3.0
+"""The intercept's residuals are clipped at so many of their standard deviations, by the median."""
+
+_NARROWEST, _WIDEST, _LEAST_WITHIN = 0.5, 0.5, 0.1
+"""Least bound of residuals in their standard deviation, largest one in the range of the targets;
+and the least share of residuals within the bound that is believed."""
+
+_OFFSET = 0.4
+"""Standard deviation of the mean less the middle a priori, in that of the residuals."""
+
+_FASTEST, _SLOWEST = 1.5, 0.3
+"""By what the damping may rise or fall from one epoch to the next."""
+
+_LEAST_SAMPLING = 1e-6
+"""Least variance of a sum from sampling, in that from noise, so that both can be told apart."""
+
+
+class Average:
+    """A weighted average of answers, and the variance of the noise in it."""
+
+    def __init__(self) -> None:
+        self._weight, self._total, self._square = 0.0, np.zeros(1), 0.0
+
+    def add(self, value: Any, deviation: float, weight: float) -> None:
+        """Add an answer, float64 (B,) or a number, with the standard deviation of its noise."""
+        self._weight += weight
+        self._total = self._total + weight * np.atleast_1d(value)
+        self._square += (weight * deviation) ** 2
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The average, float64 (B,)."""
+        return self._total / self._weight
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise in it; infinite before any answer."""
+        return math.sqrt(self._square) / self._weight if self._weight else math.inf
+
+
+class Effect:
+    """The function of a feature while it is learned, or a level: a function of one bin.
+
+    Attributes
+    ----------
+    feature
+        The feature's number, or `INTERCEPT`.
+    counts, uncertainty : float64 (B,)
+        Rows of each bin, and the standard deviation of the error in them.
+    values, band : float64 (B,)
+        The function as it stands, in whole numbers of `kernel.UNIT`, and its standard deviation a
+        posteriori. The mean over the rows is zero, except for a level.
+    """
+
+    def __init__(self, feature: int, counts: np.ndarray, uncertainty: np.ndarray) -> None:
+        self.feature, self.counts, self.uncertainty = feature, counts, uncertainty
+        self.shares = counts / counts.sum()
+        self.values, self.band, self.rise = np.zeros((3, counts.size))
+        self.answers = Average()
+
+    def move(self, values: np.ndarray) -> Move:
+        """Round values, float64 (B,), and set them; return what tells the rows."""
+        before, after = to_units(self.values), to_units(values)
+        self.values = from_units(after)
+        return Move(self.feature, np.clip(after - before, -LARGEST, LARGEST))
+
+    def towards(self, other: Effect) -> Move:
+        """Return what takes rows from this level to another."""
+        change = to_units(other.values) - to_units(self.values)
+        return Move(self.feature, np.clip(change, -LARGEST, LARGEST))
+
+
+@dataclass(frozen=True)
+class Question:
+    """How a feature is asked about, and what is believed of it before: see `strategy`, `prior`."""
+
+    strategy: Strategy
+    priors: Priors
+
+
+def question(k: int, found: BinnedFeature, noise: float, part: float) -> Question:
+    """Return how feature k is asked; `noise` and `part` are those of `Strategy.of`."""
+    counts, n = found.counts, found.intervals
+    if n < 2:
+        alike = independent(counts.size)
+        priors = Priors.of([alike], SIZES)
+        return Question(Strategy.of(k, counts, alike, noise, part), priors)
+    shares = counts[:n] / counts[:n].sum()
+    # The mean of the bins between both, as a share of all, and of the rows between both.
+    apart = 0.5 / n + (shares[1:] + shares[:-1]) / 4
+    precisions = [ornstein_uhlenbeck(apart, reach) for reach in REACHES]
+    kinds: list[tuple[np.ndarray, ...]] = [*precisions, curve(n)]
+    if counts.size > n:
+        kinds = [with_missing(kind) for kind in kinds]
+    strategy = Strategy.of(k, counts, kinds[len(REACHES) - 1], noise, part)
+    return Question(strategy, Priors.of(kinds, SIZES))
+
+
+def averaging(n_epochs: int) -> np.ndarray:
+    """Return the weights of the epochs, float64 (E,), which add up to 1."""
+    weights = np.arange(1.0, n_epochs + 1) ** _RISING
+    return np.asarray(weights / weights.sum())
+
+
+class Booster:
+    """The functions of all features with two bins at least, and the levels.
+
+    Parameters
+    ----------
+    loss, start
+        What is minimised, and what the totals say.
+    effects, questions
+        Of each feature, and how it is asked.
+    deviation
+        Standard deviation of the noise in a query of sensitivity 1 that gets a whole epoch.
+    n_epochs
+        How many epochs there are.
+
+    Attributes
+    ----------
+    level, middle
+        The intercept, and what features are asked from: for labels the intercept, for a regression
+        the level at which residuals add up to 0 that are clipped as theirs are.
+    bound, within, mean_square
+        Where residuals are clipped in a row whose code is of typical length, the share of residuals
+        within it, and the mean of their squares.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        start: Start,
+        effects: list[Effect],
+        questions: list[Question],
+        deviation: float,
+        n_epochs: int,
+    ) -> None:
+        self.loss, self.start, self.deviation, self.n_epochs = loss, start, deviation, n_epochs
+        self.effects, self._questions = effects, questions
+        one = np.array([start.rows])
+        self.level, self.middle = (Effect(INTERCEPT, one, np.zeros(1)) for _ in range(2))
+        self.level.move(np.array([start.level]))
+        self.middle.move(np.array([start.level]))
+        self.bound, self.within, self.mean_square = start.residual, 1.0, 0.25
+        self._weights = averaging(n_epochs)
+        self._average = math.sqrt((self._weights**2).sum())
+        self._sizes: list[NoisyAnswer] = []
+        features = max(len(effects), 1)
+        self._part = 1 / (features + INTERCEPT_PART)
+        weight = rounded_weights(np.array([INTERCEPT_PART * self._part]))
+        of_level = Code(INTERCEPT, weight, np.zeros(1, np.int64))
+        self._codes = (of_level, *(question.strategy.code for question in questions))
+        counts = [one, *(effect.counts for effect in effects)]
+        self._length = typical_norm(self._codes, counts)
+        self.damping = 1 / math.sqrt(features)
+        self._slowest = 0.5 / features
+        self._before: tuple[list[np.ndarray], float] | None = None
+        self.sizes_share = self.level_share = 0.0
+        if loss.counts_sizes:
+            total = features + INTERCEPT_PART + _SIZES_PART
+            self.level_share = max(_LEVEL_PART, INTERCEPT_PART / total)
+            self.sizes_share = _SIZES_PART / total * (1 - self.level_share)
+        self._usual = start.residual
+
+    # --- a regression's sizes and levels --------------------------------------------------------
+
+    def choose_bound(self, sizes: NoisyAnswer) -> None:
+        """Choose where to clip, by noisy counts of |residual|: where noise and bias are least."""
+        self._sizes.append(sizes)
+        shares = self._likely_sizes(exact=False)
+        noise = self.deviation * self._average * self._length * math.sqrt(len(self.effects))
+        noise /= math.sqrt((1 - self.level_share - self.sizes_share) * self._part)
+        self._usual = float(rounded(median_deviation(shares)))
+        bound = best_bound(self.start.rows * shares, noise)
+        self.bound = min(max(bound, _NARROWEST * self._usual), _WIDEST)
+        self.within = max(share_within(shares, self.bound), _LEAST_WITHIN)
+        square = float((shares * (EDGES * HALF_CELL) ** 2).sum())
+        # At least a tenth of what residuals that are uniform within the bound have.
+        self.mean_square = min(max(square, self.bound**2 / 30), self.bound**2)
+
+    def _likely_sizes(self, exact: bool) -> np.ndarray:
+        """Return the shares of rows by |residual|, by all counts; later ones count more."""
+        weights = np.arange(1.0, len(self._sizes) + 1) ** 2
+        counts, noise = mean_counts(self._sizes, weights)
+        typical = None if exact else self.start.residual
+        return likely_shares(counts, noise, self.start.rows, self.start.noise, typical, exact)
+
+    def of_level(self) -> Residuals:
+        """Return the query for the intercept of a regression."""
+        bound = min(1.0, max(self.bound, _UNCLIPPED * self._usual))
+        return Residuals(bound, self.level_share, INTERCEPT, bound)
+
+    def learn_level(self, answer: NoisyAnswer, number: int) -> None:
+        """Take in what the query for the intercept of a regression brought, and settle levels."""
+        rows = self.start.rows
+        found = self.level.values + answer.value / rows
+        self.level.answers.add(found, answer.scale / rows, self._weights[number])
+        self._settle()
+
+    def _settle(self) -> None:
+        """Set the levels of a regression to their mean a posteriori.
+
+        The intercept a follows from residuals that are hardly clipped, the middle m from those that
+        are clipped as the features' are, with far less noise. A priori a - m ~ N(0, `_OFFSET`^2)
+        in units of the residuals, and m ~ N(0, `Loss.prior`^2).
+        """
+        of_mean = self.level.answers.deviation**-2
+        of_middle = self.middle.answers.deviation**-2
+        tie = (_OFFSET * self._usual) ** -2
+        own = self.loss.prior**-2
+        mean = of_mean * float(self.level.answers.mean[0]) if of_mean else 0.0
+        middle = of_middle * float(self.middle.answers.mean[0]) if of_middle else 0.0
+        both = (of_mean + tie) * (of_middle + tie + own) - tie**2
+        a = ((of_middle + tie + own) * mean + tie * middle) / both
+        m = ((of_mean + tie) * middle + tie * mean) / both
+        self._levels = np.array([a]), np.array([m])
+
+    def levels(self) -> tuple[Move, Move]:
+        """Move both levels of a regression to where they were settled."""
+        return self.level.move(self._levels[0]), self.middle.move(self._levels[1])
+
+    # --- functions ------------------------------------------------------------------------------
+
+    def coded_residuals(self) -> CodedResiduals:
+        """Return the query about all features, and the level that they are asked from."""
+        bound = self.bound * self._length
+        share = 1.0 - self.level_share - self.sizes_share
+        return CodedResiduals(bound, share, self._codes, bound)
+
+    def learn(self, noisy: NoisyAnswer, number: int) -> list[Move]:
+        """Return how all functions move, given one more answer; for labels the intercept, too."""
+        weights = [code.weights for code in self._codes]
+        places = np.cumsum([w.size for w in weights])[:-1]
+        numbers = [part / w for part, w in zip(np.split(noisy.value, places), weights, strict=True)]
+        total, noise = float(numbers[0][0]), float(noisy.scale / weights[0][0])
+        strategies = [question.strategy for question in self._questions]
+        sums = [s.sums(part) for s, part in zip(strategies, numbers[1:], strict=True)]
+        self._follow(sums, noisy.scale)
+        found = [
+            self._posteriors(effect, question, each, noisy.scale, number)
+            for effect, question, each in zip(self.effects, self._questions, sums, strict=True)
+        ]
+        sizes = shared_sizes([each.evidence for each in found])
+        changes = []
+        for effect, each in zip(self.effects, found, strict=True):
+            likely = mixture(each, sizes)
+            changes.append(self._change(effect, likely))
+        self._before = changes, _slope(changes, sums)
+        moves = [
+            effect.move(effect.values + change)
+            for effect, change in zip(self.effects, changes, strict=True)
+        ]
+        return [self._learn_level(total, noise, number), *moves]
+
+    def _posteriors(
+        self, effect: Effect, question: Question, sums: np.ndarray, scale: float, number: int
+    ) -> Posteriors:
+        """Return what each prior makes of all answers about a function."""
+        loss, level = self.loss, float(self.level.values[0])
+        expected, slopes = loss.response(effect.values, effect.shares, self.start, level)
+        rows = self.within * effect.counts
+        effect.answers.add(sums + rows * expected, scale, self._weights[number])
+        gained, h = effect.answers.mean - rows * expected, rows * slopes
+        shared = question.strategy.noise(effect.answers.deviation)
+        noise = (shared**2).sum(axis=0)
+        sampling = loss.sampling(self.mean_square / self.within)
+        # What all bins share is for the intercept to learn.
+        common = weighted_mean(gained / h, h**2 / (h * sampling + noise))
+        common = min(max(common, -3.0), 3.0)
+        t = gained + h * (effect.values - common)
+        own = np.maximum(h * sampling, _LEAST_SAMPLING * noise)
+        return posteriors(t, own, shared, h, question.priors, self.start.unit)
+
+    def _change(self, effect: Effect, likely: Posterior) -> np.ndarray:
+        """Set a function's band; return by how much it moves, float64 (B,)."""
+        effect.band, effect.rise = np.sqrt(likely.variance), likely.rise
+        centred = likely.mean - weighted_mean(likely.mean, effect.counts)
+        return np.asarray(self.damping * (centred - effect.values))
+
+    def _learn_level(self, total: float, noise: float, number: int) -> Move:
+        """Take in what the query says of the level that features were asked from."""
+        rows, weight = self.start.rows, self._weights[number]
+        if self.loss.counts_sizes:
+            rows *= self.within
+            found = float(self.middle.values[0]) + total / rows
+            self.middle.answers.add(found, noise / rows, weight)
+            self._settle()
+            return self.middle.move(self._levels[1])
+        level = float(self.level.values[0])
+        self.level.answers.add(total + rows * float(expit(level)), noise, weight)
+        t, square = float(self.level.answers.mean[0]), self.level.answers.deviation**2
+        for _ in range(20):
+            rate = float(expit(level))
+            slope = rows * rate * (1 - rate)
+            variance = square + slope
+            up = slope * (t - rows * rate) / variance - level / self.loss.prior**2
+            step = up / (slope**2 / variance + self.loss.prior**-2)
+            level += min(max(step, -2.0), 2.0)
+        return self.level.move(np.array([level]))
+
+    def _follow(self, sums: list[np.ndarray], scale: float) -> None:
+        """Renew the damping by the sums that came after the last change.
+
+        A slope that may be noise hardly counts: it is shrunk by its square over that plus the
+        variance of its noise.
+        """
+        if self._before is None:
+            return
+        changes, before = self._before
+        after = _slope(changes, sums)
+        noise = 0.0
+        for change, question in zip(changes, self._questions, strict=True):
+            along = question.strategy.along(change) * scale / question.strategy.code.weights
+            noise += float((along**2).sum())
+        if before > 0 and after != 0:
+            after *= after**2 / (after**2 + noise)
+            factor = max(1 / max(1 - after / before, 1 / _FASTEST), _SLOWEST)
+            self.damping = min(max(self.damping * factor, self._slowest), 1.0)
+
+    # --- after the last epoch -------------------------------------------------------------------
+
+    def residual_quantiles(self) -> np.ndarray | None:
+        """Return |target - prediction| that the shares `LEVELS` of new rows do not exceed, (L,).
+
+        In units of the target's range. None for labels, and if there was one epoch alone. A new
+        row's squared residual is larger than a fitted one's by the factor 1 + 2 d / n on average
+        (Efron 2004, "The Estimation of Prediction Error", eq. 2.8). d, the degrees of freedom, adds
+        up by how much a row's prediction rises with its own target.
+        """
+        if len(self._sizes) < 2:
+            return None
+        freedom = sum(weighted_mean(effect.rise, effect.counts) for effect in self.effects)
+        return math.sqrt(1 + 2 * freedom) * quantiles(self._likely_sizes(exact=True), LEVELS)
+
+
+def _slope(changes: list[np.ndarray], sums: list[np.ndarray]) -> float:
+    # No matrix product: its last digit is not the same on every machine.
+    return float(sum((c * s).sum() for c, s in zip(changes, sums, strict=True)))

@@ -1,0 +1,253 @@
+"""Gaussian priors of functions and histograms, their posteriors, and how likely each prior is.
+
+What is inferred is a vector f of B values: a function on its bins, or a histogram on its cells. A
+priori f ~ N(0, s^2 Q^-1). Q says how neighbours hang together: not at all (categories), as an
+Ornstein-Uhlenbeck process of some reach, or as a curve whose second differences are small. Several
+sizes s are tried with each Q. The answers about f are
+
+    t_b = h_b f_b + N(0, v_b) + a_b e_b - c_b e_(b+1),
+
+where e_b are independent standard normal numbers: noise that neighbours share, by the strategy
+that was asked with. Each prior gives a normal posterior, and the evidence of t. `mixture` averages
+the posteriors, weighted by evidence times a distribution of s that all functions share: it is
+learned from all of them together (empirical Bayes). So effects that do not stand out one by one are
+shrunk alike, and none is set to 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dprepro.methods.dp_ebm_plus.smoothing import band_of_inverse, factor, solve
+from dprepro.runtime.kernels import kernel
+
+SIZES = np.array([1 / 27, 1 / 9, 1 / 3, 1.0, 3.0])
+"""s, in the unit of the loss."""
+
+_USUAL, _SPREAD = 1 / 3, 3.0
+"""Before any answer log s is normal around log `_USUAL`, with the deviation log `_SPREAD`."""
+
+_OWN = 1.0
+"""How many functions the distribution of s before any answer counts for."""
+
+_ROUNDS = 20
+"""Steps of the EM algorithm for the distribution of s."""
+
+REACHES = (0.1, 1.0)
+"""Distances, as a part of the whole, at which an Ornstein-Uhlenbeck process has a correlation of
+1/e: rough functions, and functions that change slowly."""
+
+_BEND, _PULL = 0.05, 0.3
+"""A curve has the precision `_BEND` (B - 1)^3 D'D + `_PULL` I, D being second differences. With 30
+bins a line is then about twice as large a priori as the largest bend."""
+
+
+@dataclass(frozen=True)
+class Priors:
+    """M priors of B values: precisions Q, and sizes.
+
+    Attributes
+    ----------
+    diagonal, next, second : float64 (M, B)
+        Q_bb, Q_b,b+1 and Q_b,b+2.
+    sizes : float64 (M,)
+        s. They run through all sizes for one Q, then for the next.
+    """
+
+    diagonal: np.ndarray
+    next: np.ndarray
+    second: np.ndarray
+    sizes: np.ndarray
+
+    @classmethod
+    def of(cls, precisions: Sequence[tuple[np.ndarray, ...]], sizes: np.ndarray) -> Priors:
+        """Return each of the `precisions`, (diagonal, next) or (.., second), with each size."""
+        zeros = np.zeros_like(precisions[0][0])
+        rows = [(*q, zeros)[:3] for q in precisions]
+        diagonal, beside, second = (
+            np.repeat(np.array(part), sizes.size, axis=0) for part in zip(*rows, strict=True)
+        )
+        return cls(diagonal, beside, second, np.tile(sizes, len(precisions)))
+
+
+class Posteriors(NamedTuple):
+    """What each of M priors makes of t: float64 (M, B) each, and log evidence (M,)."""
+
+    means: np.ndarray
+    variances: np.ndarray
+    rises: np.ndarray
+    evidence: np.ndarray
+
+
+class Posterior(NamedTuple):
+    """What is known of f, each float64 (B,); `rise` is d mean_b / d t_b."""
+
+    mean: np.ndarray
+    variance: np.ndarray
+    rise: np.ndarray
+
+
+def independent(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the precision of values that have nothing to do with each other."""
+    return np.ones(size), np.zeros(size)
+
+
+def ornstein_uhlenbeck(apart: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the precision of values with variance 1 and correlation exp(-distance / reach).
+
+    `apart`, float64 (B - 1,), are the distances of neighbours. Returns Q_bb, and Q_b,b+1 with a 0
+    at the end.
+    """
+    alike = np.array([math.exp(-d / reach) for d in apart])
+    left = np.append(1 - alike**2, 1.0)
+    right = np.append(1.0, 1 - alike**2)
+    diagonal = 1 / left + 1 / right - 1
+    return diagonal, np.append(-alike / (1 - alike**2), 0.0)
+
+
+def curve(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the precision of values of which second differences are small; see `_BEND`."""
+    bends = max(size - 2, 0)
+    parts = np.zeros((3, size))
+    parts[0] = _PULL
+    tie = _BEND * (size - 1) ** 3
+    for place, square in enumerate((1.0, 4.0, 1.0)):
+        parts[0, place : place + bends] += tie * square
+    for place in range(2):
+        parts[1, place : place + bends] -= 2 * tie
+    parts[2, :bends] += tie
+    return parts[0], parts[1], parts[2]
+
+
+def with_missing(parts: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    """Return a precision with one more value, of missing ones, that has no neighbour."""
+    return tuple(np.append(part, 1.0 if k == 0 else 0.0) for k, part in enumerate(parts))
+
+
+def posteriors(
+    t: np.ndarray, v: np.ndarray, shared: np.ndarray, h: np.ndarray, priors: Priors, unit: float
+) -> Posteriors:
+    """Return what each prior makes of t; see the module.
+
+    Parameters
+    ----------
+    t, v, h : float64 (B,)
+        Answers, variances of what is their own alone, and how t rises with f. v is positive.
+    shared : float64 (2, B)
+        a and c; the last of c is 0.
+    unit
+        Of the sizes.
+    """
+    squares = (priors.sizes * unit) ** 2
+    return Posteriors(
+        *_posteriors(t, v, shared, h, priors.diagonal, priors.next, priors.second, squares)
+    )
+
+
+def before(sizes: np.ndarray, usual: float, spread: float) -> np.ndarray:
+    """Return the distribution of the sizes before any answer: log-normal, adding up to 1."""
+    weights = np.exp(-0.5 * (np.log(sizes / usual) / math.log(spread)) ** 2)
+    return np.asarray(weights / weights.sum())
+
+
+def shared_sizes(evidence: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the distribution of `SIZES` that all functions share, float64 (S,).
+
+    The EM algorithm for the proportions of a mixture, with `before` as `_OWN` functions more.
+
+    Parameters
+    ----------
+    evidence : float64 (M,) each
+        The log evidence of each prior, for each function.
+    """
+    first = before(SIZES, _USUAL, _SPREAD)
+    found = first
+    for _ in range(_ROUNDS):
+        total = _OWN * first
+        for each in evidence:
+            total = total + _shares(each, found).reshape(-1, SIZES.size).sum(axis=0)
+        found = total / (_OWN + len(evidence))
+    return found
+
+
+def mixture(each: Posteriors, sizes: np.ndarray) -> Posterior:
+    """Return the average of posteriors, weighted by evidence and the distribution of the sizes."""
+    shares = _shares(each.evidence, sizes)[:, None]
+    # No matrix product: its last digit is not the same on every machine.
+    mean = (shares * each.means).sum(axis=0)
+    square = (shares * (each.variances + each.means**2)).sum(axis=0)
+    rise = (shares * each.rises).sum(axis=0)
+    return Posterior(mean, np.maximum(square - mean**2, 0.0), rise)
+
+
+def _shares(evidence: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the probabilities of M priors, given their evidence and that of their sizes."""
+    logs = evidence + np.log(np.tile(sizes, evidence.size // sizes.size))
+    weights = np.exp(logs - logs.max())
+    return np.asarray(weights / weights.sum())
+
+
+@kernel(error_model="numpy")
+def _fill(band, diagonal, following, second, square):  # type: ignore[no-untyped-def]
+    """Fill in the precision of x = (f_1, e_1, f_2, e_2, ...): Q / s^2 of f, and 1 of e."""
+    band[:] = 0.0
+    for b in range(diagonal.size):
+        i = 2 * b
+        band[i, 4] = diagonal[b] / square
+        band[i + 1, 4] = 1.0
+        if b > 0:
+            band[i, 2] = following[b - 1] / square
+        if b > 1:
+            band[i, 0] = second[b - 2] / square
+
+
+@kernel(
+    "(float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[:, ::1], "
+    "float64[:, ::1], float64[:, ::1], float64[::1])",
+    error_model="numpy",
+)
+def _posteriors(t, v, shared, h, diagonal, following, second, squares):  # type: ignore[no-untyped-def]
+    """Do what `posteriors` says: f and e are inferred together, by one banded system."""
+    models, size = squares.size, t.size
+    means, variances = np.empty((models, size)), np.empty((models, size))
+    rises, evidence = np.empty((models, size)), np.empty(models)
+    band, right, found = np.empty((2 * size, 5)), np.empty(2 * size), np.empty(2 * size)
+    for m in range(models):
+        _fill(band, diagonal[m], following[m], second[m], squares[m])
+        of_prior = factor(band)
+        _fill(band, diagonal[m], following[m], second[m], squares[m])
+        right[:] = 0.0
+        square = 0.0
+        for b in range(size):
+            i, weight, own, after = 2 * b, 1 / v[b], shared[0, b], shared[1, b]
+            square += weight * t[b] * t[b]
+            band[i, 4] += weight * h[b] * h[b]
+            band[i + 1, 4] += weight * own * own
+            band[i + 1, 3] += weight * own * h[b]
+            right[i] += weight * t[b] * h[b]
+            right[i + 1] += weight * t[b] * own
+            if b + 1 < size:
+                band[i + 3, 4] += weight * after * after
+                band[i + 3, 2] -= weight * after * own
+                band[i + 3, 1] -= weight * after * h[b]
+                right[i + 3] -= weight * t[b] * after
+        of_posterior = factor(band)
+        solve(band, right, found)
+        inverse = band_of_inverse(band)
+        for i in range(2 * size):
+            square -= right[i] * found[i]
+        evidence[m] = 0.5 * (of_prior - of_posterior - square)
+        for b in range(size):
+            i = 2 * b
+            means[m, b] = found[i]
+            variances[m, b] = inverse[i, 0]
+            rise = inverse[i, 0] * h[b] + inverse[i, 1] * shared[0, b]
+            if b + 1 < size:
+                rise -= inverse[i, 3] * shared[1, b]
+            rises[m, b] = rise / v[b]
+    return means, variances, rises, evidence

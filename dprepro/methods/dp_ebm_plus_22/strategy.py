@@ -1,0 +1,130 @@
+"""What is asked of a feature's bins, and how precisely: the strategy matrix.
+
+A row in bin b of a feature adds its residual times the code A (e_b - p) to what is asked, p being
+the shares of rows in the bins. Its sensitivity is the length of all its codes together. How should
+A be chosen, for so much squared length on average?
+
+Let effects f ~ N(0, s^2 Q^-1), and noise have the deviation sigma in each number. If X = P^(1/2)
+A'A P^(1/2) for P = diag(p), the mean squared length is tr X, and the posterior variance of the
+effects over the rows is tr (S^-1 + (n phi / sigma)^2 X)^-1 with S = s^2 P^(1/2) Q^-1 P^(1/2). It is
+least where X has the eigenvectors of S and fills up their precision to a level (water-filling).
+X = S (S + kappa I)^-1 is a smooth form of that, and gives
+
+    A'A = (P + kappa Q)^-1,   kappa = B (sigma / (n phi s))^2.
+
+Without noise every bin is asked by itself, rare ones more precisely. The more noise there is, the
+more do numbers say of what smooth functions have in common. Q couples neighbours alone, so P +
+kappa Q = U U' with U in two diagonals. Sums in the bins are U times what is released: their noise
+is known, and couples neighbours alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, Code
+
+_RARE = 0.5
+"""P is diag(p^`_RARE`), scaled: with p itself rows in rare bins would have codes so long that most
+of their residual is clipped."""
+
+_LEAST = 2.0**-10
+"""Bins with a smaller share of the rows are weighed as if they had this one."""
+
+_STEPS = 4
+"""Weights are powers of 2^(1 / `_STEPS`): noise is drawn for all bins of one weight at once."""
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """What one feature is asked: number c is sum_(b >= c) M_cb S_b - p_c' sum_b S_b, times w_c.
+
+    M_cc = 1 and M_cb = k_c ... k_(b-1), so S_c = number_c - k_c number_(c+1).
+
+    Attributes
+    ----------
+    code
+        M, w and the centre p', as a query takes them.
+    following : float64 (B,)
+        k, from 0 to 1; the last one is 0.
+    """
+
+    code: Code
+    following: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        feature: int,
+        counts: np.ndarray,
+        precision: tuple[np.ndarray, ...],
+        noise: float,
+        part: float,
+    ) -> Strategy:
+        """Return the strategy of a feature.
+
+        Parameters
+        ----------
+        feature
+            Its number.
+        counts : float64 (B,)
+            Rows of each bin, positive.
+        precision
+            Q: its diagonal and the entries beside it, float64 (B,) each.
+        noise
+            sigma / (n phi s): the noise in a number, over what a usual effect moves all rows by.
+        part
+            The feature's part of a row's squared length, if each bin were asked by itself.
+        """
+        shares = counts / counts.sum()
+        least = np.maximum(shares, _LEAST)
+        kappa = shares.size * noise**2
+        rows = least**_RARE * float((shares * least**-_RARE).sum()) / shares.size
+        diagonal, beside = _bidiagonal(rows + kappa * precision[0], kappa * precision[1])
+        following = np.append(-beside[:-1] / diagonal[1:], 0.0)
+        mix = np.eye(shares.size)
+        for c in range(shares.size - 1):
+            mix[c, c + 1 :] = np.cumprod(following[c:-1])
+        whole = np.rint(mix / CENTRE_UNIT).astype(np.int64)
+        # No matrix product: its last digit is not the same on every machine.
+        centre = np.rint((whole * shares).sum(axis=1)).astype(np.int64)
+        squares = 1 / diagonal**2
+        vectors = (whole - centre[:, None]) * CENTRE_UNIT
+        length = float(((squares[:, None] * vectors**2).sum(axis=0) * shares).sum())
+        alone = part * float((shares * (1 - shares)).sum())
+        weights = rounded_weights(squares * alone / length)
+        return cls(Code(feature, weights, centre, whole), following)
+
+    def sums(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the sums in the bins, float64 (B,), given released numbers over their weights."""
+        return np.asarray(numbers - self.following * np.append(numbers[1:], 0.0))
+
+    def noise(self, deviation: float) -> np.ndarray:
+        """Return a and c of `prior`, float64 (2, B): the noise of `sums`.
+
+        `deviation` is that of the noise in a number before it is divided by its weight.
+        """
+        each = deviation / self.code.weights
+        return np.stack([each, self.following * np.append(each[1:], 0.0)])
+
+    def along(self, change: np.ndarray) -> np.ndarray:
+        """Return the weights of the numbers that add up to sum_b change_b S_b, float64 (B,)."""
+        return np.asarray(change - np.append(0.0, (self.following * change)[:-1]))
+
+
+def rounded_weights(squares: np.ndarray) -> np.ndarray:
+    """Return weights with these squares, float64 (C,), rounded down: see `_STEPS`."""
+    return np.asarray(2.0 ** (np.floor(_STEPS * np.log2(squares) / 2) / _STEPS))
+
+
+def _bidiagonal(diagonal: np.ndarray, beside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return U_bb and U_b,b+1 with U U' tridiagonal: `diagonal` and the entries `beside` it."""
+    own, after = np.zeros(diagonal.size), np.zeros(diagonal.size)
+    own[-1] = math.sqrt(diagonal[-1])
+    for b in range(diagonal.size - 2, -1, -1):
+        after[b] = beside[b] / own[b + 1]
+        own[b] = math.sqrt(diagonal[b] - after[b] ** 2)
+    return own, after
