@@ -8,6 +8,8 @@ from dprepro.privacy.sensitivity import ADD_REMOVE
 
 ADJACENCY = ADD_REMOVE
 
+_ASSUMES = ("public: bounds, categories, target range or labels; an observed domain is refused",)
+
 METHODS = [
     private(
         name="dp-ebm-plus",
@@ -16,9 +18,7 @@ METHODS = [
         tasks=frozenset({"binary", "regression"}),
         guarantee=Guarantee.APPROXIMATE,
         adjacency=ADJACENCY,
-        assumes=(
-            "public: bounds, categories, target range or labels; an observed domain is refused",
-        ),
+        assumes=_ASSUMES,
         cite=("dprepro",),
         gist="ours: averaged, smoothed noisy sums",
         reference="ours, from no paper: functions from averaged, smoothed, noisy sums of residuals",
@@ -29,5 +29,24 @@ METHODS = [
         divides=Division.GAUSSIAN,
         takes_tables=True,
         defaults={"n_epochs": None, "pairs": 0, "monotone": None, "observed": False},
-    )
+    ),
+    private(
+        name="dp-ebm-plus-22",
+        version=1,
+        title="DPEBM+ (22)",
+        tasks=frozenset({"binary", "regression"}),
+        guarantee=Guarantee.APPROXIMATE,
+        adjacency=ADJACENCY,
+        assumes=_ASSUMES,
+        cite=("dprepro",),
+        gist="on trial: dp-ebm-plus, one way for few rows and many",
+        reference="ours, from no paper: DP-EBM+ with one way for few rows and many, on trial",
+        build=Made(
+            "dprepro.methods.dp_ebm_plus.one_way.estimator:DPEBMPlus22Classifier",
+            "dprepro.methods.dp_ebm_plus.one_way.estimator:DPEBMPlus22Regressor",
+        ),
+        divides=Division.GAUSSIAN,
+        takes_tables=True,
+        defaults={"n_epochs": None, "monotone": None, "observed": False},
+    ),
 ]

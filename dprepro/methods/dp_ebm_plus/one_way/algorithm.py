@@ -28,6 +28,16 @@ from dprepro.additive.bins import FeatureBins
 from dprepro.data.domain import Domain
 from dprepro.methods.dp_ebm_plus.curator import PlusCurator
 from dprepro.methods.dp_ebm_plus.kernel import to_units
+from dprepro.methods.dp_ebm_plus.one_way.bins import binned
+from dprepro.methods.dp_ebm_plus.one_way.booster import (
+    EFFECT,
+    INTERCEPT_PART,
+    Booster,
+    Effect,
+    averaging,
+    question,
+)
+from dprepro.methods.dp_ebm_plus.one_way.losses import Loss, Start
 from dprepro.methods.dp_ebm_plus.queries import (
     FACTORS,
     INTERCEPT,
@@ -39,16 +49,6 @@ from dprepro.methods.dp_ebm_plus.queries import (
     Totals,
 )
 from dprepro.methods.dp_ebm_plus.queries import Start as StartOfScores
-from dprepro.methods.dp_ebm_plus_22.bins import binned
-from dprepro.methods.dp_ebm_plus_22.booster import (
-    EFFECT,
-    INTERCEPT_PART,
-    Booster,
-    Effect,
-    averaging,
-    question,
-)
-from dprepro.methods.dp_ebm_plus_22.losses import Loss, Start
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import gdp_part
 from dprepro.rows.table import report

@@ -31,11 +31,9 @@ from dprepro.methods.dp_ebm_plus.clipping import (
 )
 from dprepro.methods.dp_ebm_plus.kernel import LARGEST, from_units, rounded, to_units
 from dprepro.methods.dp_ebm_plus.losses import weighted_mean
-from dprepro.methods.dp_ebm_plus.queries import INTERCEPT, Code, CodedResiduals, Move, Residuals
-from dprepro.methods.dp_ebm_plus.strategy import typical_norm
-from dprepro.methods.dp_ebm_plus_22.bins import BinnedFeature
-from dprepro.methods.dp_ebm_plus_22.losses import Loss, Start
-from dprepro.methods.dp_ebm_plus_22.prior import (
+from dprepro.methods.dp_ebm_plus.one_way.bins import BinnedFeature
+from dprepro.methods.dp_ebm_plus.one_way.losses import Loss, Start
+from dprepro.methods.dp_ebm_plus.one_way.prior import (
     REACHES,
     SIZES,
     Posterior,
@@ -49,7 +47,9 @@ from dprepro.methods.dp_ebm_plus_22.prior import (
     shared_sizes,
     with_missing,
 )
-from dprepro.methods.dp_ebm_plus_22.strategy import Strategy, rounded_weights
+from dprepro.methods.dp_ebm_plus.one_way.strategy import Strategy, rounded_weights
+from dprepro.methods.dp_ebm_plus.queries import INTERCEPT, Code, CodedResiduals, Move, Residuals
+from dprepro.methods.dp_ebm_plus.strategy import typical_norm
 from dprepro.privacy.query import NoisyAnswer
 
 EFFECT = 0.5

@@ -10,8 +10,8 @@ from dprepro.methods.dp_ebm_plus.curator import PlusCurator
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC as LABELS
 from dprepro.methods.dp_ebm_plus.losses import Loss
-from dprepro.methods.dp_ebm_plus_22.algorithm import EPOCHS, learn
-from dprepro.methods.dp_ebm_plus_22.losses import LOGISTIC, SQUARED
+from dprepro.methods.dp_ebm_plus.one_way.algorithm import EPOCHS, learn
+from dprepro.methods.dp_ebm_plus.one_way.losses import LOGISTIC, SQUARED
 from dprepro.privacy.budget import PrivacyBudget
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from dprepro.additive.bins import FeatureBins, category_bins, largest, numeric_bins
 from dprepro.data.domain import CategoricalFeature, Feature, NumericFeature
 from dprepro.methods.dp_ebm_plus.grid import grid_edges
-from dprepro.methods.dp_ebm_plus_22.prior import (
+from dprepro.methods.dp_ebm_plus.one_way.prior import (
     Priors,
     before,
     independent,
