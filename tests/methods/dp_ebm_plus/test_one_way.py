@@ -22,7 +22,6 @@ from dprepro.methods.dp_ebm_plus.one_way.prior import (
     mixture,
     ornstein_uhlenbeck,
     posteriors,
-    shared_sizes,
     with_missing,
 )
 from dprepro.methods.dp_ebm_plus.one_way.strategy import Strategy
@@ -87,13 +86,6 @@ def test_posteriors_and_evidence_are_those_of_normal_vectors(kind):
     np.testing.assert_allclose(np.diff(found.evidence), np.diff(evidence), rtol=1e-8, atol=1e-9)
 
 
-def test_sizes_are_shared_by_all_functions():
-    flat, small = np.zeros(10), np.tile([0.0, 0.0, -9.0, -9.0, -9.0], 2)
-    alone, together = shared_sizes([flat]), shared_sizes([flat, *[small] * 30])
-    assert alone.sum() == pytest.approx(1) == together.sum()
-    assert together[:2].sum() > 0.95 > 0.6 > alone[:2].sum()
-
-
 def test_a_mixture_has_the_mean_and_the_variance_of_its_parts():
     priors = Priors.of([PRECISIONS["slow"]], SIZES)
     one = np.ones(7)
@@ -114,8 +106,7 @@ def test_a_strategy_asks_for_what_its_page_says(noise):
     parts = PRECISIONS["slow"]
     asked = Strategy.of(0, COUNTS, parts, noise, 0.25)
     shares = COUNTS / COUNTS.sum()
-    rows = shares**0.5 * (shares**0.5).sum() / 7
-    asked_precision = np.diag(rows) + 7 * noise**2 * dense(parts)
+    asked_precision = np.diag(shares) + 7 * noise**2 * dense(parts)
     # U U' is this with U above the diagonal: a Cholesky factor, read from the other end.
     upper = np.linalg.cholesky(asked_precision[::-1, ::-1])[::-1, ::-1]
     ratio = -np.diag(upper, 1) / np.diag(upper)[1:]
@@ -168,14 +159,15 @@ def test_counts_are_even_under_noise_and_as_counted_without(missing):
 def test_the_more_noise_the_wider_are_bins():
     feature = NumericFeature("x", 1.0, 2.0)
     exact = np.append(np.full(128, 100.0), 0.0)
-    sizes = [binned(feature, exact, 1.0, 12800.0, fewest).intervals for fewest in (0, 300, 1e9)]
-    assert sizes == [128, 42, 21]  # bins of 6 cells: the first that hold a 24th of the rows
-    assert binned(feature, exact, 1.0, 12800.0, 0).counts.sum() == pytest.approx(12800)
+    found = [binned(feature, exact, noise, 12800.0) for noise in (1.0, 200.0, 1e9)]
+    # 200 rows are .6 deviations of the noise in two cells and more; six cells hold a 24th.
+    assert [each.intervals for each in found] == [128, 64, 21]
+    assert found[0].counts.sum() == pytest.approx(12800)
 
 
 def test_every_category_has_a_bin():
     feature = CategoricalFeature("c", ("a", "b", "c"))
-    found = binned(feature, np.array([5.0, -3.0, 90.0, 0.0]), 4.0, 92.0, 50.0)
+    found = binned(feature, np.array([5.0, -3.0, 90.0, 0.0]), 4.0, 92.0)
     assert found.bins.n_bins == 3
     assert found.intervals == 0
     assert (found.counts > 0).all()

@@ -102,9 +102,9 @@ def divide(
     # The noise in the average of a bin's sums, if all bins are asked by themselves.
     noise = deviation * math.sqrt((averaging(n_epochs) ** 2).sum())
     noise *= start.residual * math.sqrt(n_features + INTERCEPT_PART)
-    fewest = noise / (start.slope * EFFECT * start.unit)
+    usual = start.rows * start.slope * EFFECT * start.unit
     found = [
-        binned(feature, answer.value, answer.scale, start.rows, fewest)
+        binned(feature, answer.value, answer.scale, start.rows)
         for feature, answer in zip(domain.features, answers, strict=True)
     ]
     for k, each in enumerate(found):
@@ -112,7 +112,7 @@ def divide(
     effects = [Effect(k, each.counts, each.uncertainty) for k, each in enumerate(found)]
     learned = [k for k, effect in enumerate(effects) if effect.counts.size > 1]
     part = 1 / (max(len(learned), 1) + INTERCEPT_PART)
-    questions = [question(k, found[k], fewest / start.rows, part) for k in learned]
+    questions = [question(k, found[k], noise / usual, part) for k in learned]
     booster = Booster(loss, start, [effects[k] for k in learned], questions, deviation, n_epochs)
     return [each.bins for each in found], effects, booster
 

@@ -17,8 +17,8 @@ from dprepro.data.domain import CategoricalFeature, Feature, NumericFeature
 from dprepro.methods.dp_ebm_plus.grid import grid_edges
 from dprepro.methods.dp_ebm_plus.one_way.prior import (
     Priors,
-    before,
     independent,
+    log_normal,
     mixture,
     ornstein_uhlenbeck,
     posteriors,
@@ -94,7 +94,7 @@ def likely_counts(
     found = posteriors(
         noisy[:alike] - even, known, np.zeros((2, alike)), np.ones(alike), priors, even
     )
-    likely = mixture(found, before(_SIZES, 1.0, 3.0))
+    likely = mixture(found, log_normal(_SIZES, 1.0, 3.0))
     counts, variances = np.zeros(noisy.size), np.zeros(noisy.size)
     counts[:alike], variances[:alike] = even + likely.mean, likely.variance
     if numeric and feature.missing:
@@ -104,21 +104,17 @@ def likely_counts(
     return counts, variances
 
 
-def binned(
-    feature: Feature, noisy: np.ndarray, deviation: float, rows: float, fewest: float
-) -> BinnedFeature:
+def binned(feature: Feature, noisy: np.ndarray, deviation: float, rows: float) -> BinnedFeature:
     """Return a feature's bins.
 
-    Cells of a number join from left to right until a bin holds `fewest` rows and stands out from
-    the noise in its count, or a 24th of all rows. Categories have a bin each, as far as codes can
+    Cells of a number join from left to right until a bin stands out from the noise in its count, or
+    holds a 24th of all rows. Categories have a bin each, as far as codes can
     number them. So have missing values, where the domain allows them.
 
     Parameters
     ----------
     noisy, deviation, rows
         See `likely_counts`.
-    fewest
-        Rows with which a usual effect stands out from the noise in sums of residuals.
     """
     cells, variances = likely_counts(feature, noisy, deviation, rows)
     if isinstance(feature, CategoricalFeature):
@@ -126,9 +122,7 @@ def binned(
         bins, bin_of_cell = category_bins(feature, largest(weights, weights == weights, FINEST))
         intervals = 0
     else:
-        most = rows / _COARSEST
-        least = min(max(rows / FINEST, fewest), most)
-        order = _join(cells[:-1], _SEEN * deviation, least, most)
+        order = _join(cells[:-1], _SEEN * deviation, rows / FINEST, rows / _COARSEST)
         intervals = int(order[-1]) + 1
         missing_bin = intervals if feature.missing else -1
         bins = numeric_bins(feature, grid_edges(feature)[np.diff(order) > 0], missing_bin)

@@ -34,17 +34,16 @@ from dprepro.methods.dp_ebm_plus.losses import weighted_mean
 from dprepro.methods.dp_ebm_plus.one_way.bins import BinnedFeature
 from dprepro.methods.dp_ebm_plus.one_way.losses import Loss, Start
 from dprepro.methods.dp_ebm_plus.one_way.prior import (
-    REACHES,
+    OF_SIZES,
+    REACH,
     SIZES,
     Posterior,
-    Posteriors,
     Priors,
     curve,
     independent,
     mixture,
     ornstein_uhlenbeck,
     posteriors,
-    shared_sizes,
     with_missing,
 )
 from dprepro.methods.dp_ebm_plus.one_way.strategy import Strategy, rounded_weights
@@ -156,11 +155,10 @@ def question(k: int, found: BinnedFeature, noise: float, part: float) -> Questio
     shares = counts[:n] / counts[:n].sum()
     # The mean of the bins between both, as a share of all, and of the rows between both.
     apart = 0.5 / n + (shares[1:] + shares[:-1]) / 4
-    precisions = [ornstein_uhlenbeck(apart, reach) for reach in REACHES]
-    kinds: list[tuple[np.ndarray, ...]] = [*precisions, curve(n)]
+    kinds: list[tuple[np.ndarray, ...]] = [ornstein_uhlenbeck(apart, REACH), curve(n)]
     if counts.size > n:
         kinds = [with_missing(kind) for kind in kinds]
-    strategy = Strategy.of(k, counts, kinds[len(REACHES) - 1], noise, part)
+    strategy = Strategy.of(k, counts, kinds[0], noise, part)
     return Question(strategy, Priors.of(kinds, SIZES))
 
 
@@ -304,15 +302,10 @@ class Booster:
         strategies = [question.strategy for question in self._questions]
         sums = [s.sums(part) for s, part in zip(strategies, numbers[1:], strict=True)]
         self._follow(sums, noisy.scale)
-        found = [
-            self._posteriors(effect, question, each, noisy.scale, number)
+        changes = [
+            self._change(effect, self._infer(effect, question, each, noisy.scale, number))
             for effect, question, each in zip(self.effects, self._questions, sums, strict=True)
         ]
-        sizes = shared_sizes([each.evidence for each in found])
-        changes = []
-        for effect, each in zip(self.effects, found, strict=True):
-            likely = mixture(each, sizes)
-            changes.append(self._change(effect, likely))
         self._before = changes, _slope(changes, sums)
         moves = [
             effect.move(effect.values + change)
@@ -320,10 +313,10 @@ class Booster:
         ]
         return [self._learn_level(total, noise, number), *moves]
 
-    def _posteriors(
+    def _infer(
         self, effect: Effect, question: Question, sums: np.ndarray, scale: float, number: int
-    ) -> Posteriors:
-        """Return what each prior makes of all answers about a function."""
+    ) -> Posterior:
+        """Return what is known of a function, given all answers about it."""
         loss, level = self.loss, float(self.level.values[0])
         expected, slopes = loss.response(effect.values, effect.shares, self.start, level)
         rows = self.within * effect.counts
@@ -337,7 +330,8 @@ class Booster:
         common = min(max(common, -3.0), 3.0)
         t = gained + h * (effect.values - common)
         own = np.maximum(h * sampling, _LEAST_SAMPLING * noise)
-        return posteriors(t, own, shared, h, question.priors, self.start.unit)
+        found = posteriors(t, own, shared, h, question.priors, self.start.unit)
+        return mixture(found, OF_SIZES)
 
     def _change(self, effect: Effect, likely: Posterior) -> np.ndarray:
         """Set a function's band; return by how much it moves, float64 (B,)."""

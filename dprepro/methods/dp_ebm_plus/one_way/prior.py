@@ -2,16 +2,15 @@
 
 What is inferred is a vector f of B values: a function on its bins, or a histogram on its cells. A
 priori f ~ N(0, s^2 Q^-1). Q says how neighbours hang together: not at all (categories), as an
-Ornstein-Uhlenbeck process of some reach, or as a curve whose second differences are small. Several
-sizes s are tried with each Q. The answers about f are
+Ornstein-Uhlenbeck process, or as a curve whose second differences are small. Several sizes s are
+tried with each Q. The answers about f are
 
     t_b = h_b f_b + N(0, v_b) + a_b e_b - c_b e_(b+1),
 
 where e_b are independent standard normal numbers: noise that neighbours share, by the strategy
 that was asked with. Each prior gives a normal posterior, and the evidence of t. `mixture` averages
-the posteriors, weighted by evidence times a distribution of s that all functions share: it is
-learned from all of them together (empirical Bayes). So effects that do not stand out one by one are
-shrunk alike, and none is set to 0.
+the posteriors, weighted by their evidence (empirical Bayes). Where noise is large the evidence says
+nothing: then all effects are shrunk alike, and none is set to 0.
 """
 
 from __future__ import annotations
@@ -32,15 +31,8 @@ SIZES = np.array([1 / 27, 1 / 9, 1 / 3, 1.0, 3.0])
 _USUAL, _SPREAD = 1 / 3, 3.0
 """Before any answer log s is normal around log `_USUAL`, with the deviation log `_SPREAD`."""
 
-_OWN = 1.0
-"""How many functions the distribution of s before any answer counts for."""
-
-_ROUNDS = 20
-"""Steps of the EM algorithm for the distribution of s."""
-
-REACHES = (0.1, 1.0)
-"""Distances, as a part of the whole, at which an Ornstein-Uhlenbeck process has a correlation of
-1/e: rough functions, and functions that change slowly."""
+REACH = 1.0
+"""At which part of the range an Ornstein-Uhlenbeck process has a correlation of 1/e."""
 
 _BEND, _PULL = 0.05, 0.3
 """A curve has the precision `_BEND` (B - 1)^3 D'D + `_PULL` I, D being second differences. With 30
@@ -149,47 +141,26 @@ def posteriors(
     )
 
 
-def before(sizes: np.ndarray, usual: float, spread: float) -> np.ndarray:
-    """Return the distribution of the sizes before any answer: log-normal, adding up to 1."""
+def log_normal(sizes: np.ndarray, usual: float, spread: float) -> np.ndarray:
+    """Return how likely sizes are before any answer, float64 (S,): log-normal, adding up to 1."""
     weights = np.exp(-0.5 * (np.log(sizes / usual) / math.log(spread)) ** 2)
     return np.asarray(weights / weights.sum())
 
 
-def shared_sizes(evidence: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the distribution of `SIZES` that all functions share, float64 (S,).
-
-    The EM algorithm for the proportions of a mixture, with `before` as `_OWN` functions more.
-
-    Parameters
-    ----------
-    evidence : float64 (M,) each
-        The log evidence of each prior, for each function.
-    """
-    first = before(SIZES, _USUAL, _SPREAD)
-    found = first
-    for _ in range(_ROUNDS):
-        total = _OWN * first
-        for each in evidence:
-            total = total + _shares(each, found).reshape(-1, SIZES.size).sum(axis=0)
-        found = total / (_OWN + len(evidence))
-    return found
+OF_SIZES = log_normal(SIZES, _USUAL, _SPREAD)
+"""How likely `SIZES` are before any answer."""
 
 
-def mixture(each: Posteriors, sizes: np.ndarray) -> Posterior:
-    """Return the average of posteriors, weighted by evidence and the distribution of the sizes."""
-    shares = _shares(each.evidence, sizes)[:, None]
+def mixture(each: Posteriors, of_sizes: np.ndarray) -> Posterior:
+    """Return the average of posteriors, weighted by evidence and how likely sizes are before."""
+    logs = each.evidence + np.log(np.tile(of_sizes, each.evidence.size // of_sizes.size))
+    weights = np.exp(logs - logs.max())
+    shares = (weights / weights.sum())[:, None]
     # No matrix product: its last digit is not the same on every machine.
     mean = (shares * each.means).sum(axis=0)
     square = (shares * (each.variances + each.means**2)).sum(axis=0)
     rise = (shares * each.rises).sum(axis=0)
     return Posterior(mean, np.maximum(square - mean**2, 0.0), rise)
-
-
-def _shares(evidence: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the probabilities of M priors, given their evidence and that of their sizes."""
-    logs = evidence + np.log(np.tile(sizes, evidence.size // sizes.size))
-    weights = np.exp(logs - logs.max())
-    return np.asarray(weights / weights.sum())
 
 
 @kernel(error_model="numpy")

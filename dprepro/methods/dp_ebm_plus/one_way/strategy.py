@@ -27,10 +27,6 @@ import numpy as np
 
 from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, Code
 
-_RARE = 0.5
-"""P is diag(p^`_RARE`), scaled: with p itself rows in rare bins would have codes so long that most
-of their residual is clipped."""
-
 _LEAST = 2.0**-10
 """Bins with a smaller share of the rows are weighed as if they had this one."""
 
@@ -80,10 +76,9 @@ class Strategy:
             The feature's part of a row's squared length, if each bin were asked by itself.
         """
         shares = counts / counts.sum()
-        least = np.maximum(shares, _LEAST)
         kappa = shares.size * noise**2
-        rows = least**_RARE * float((shares * least**-_RARE).sum()) / shares.size
-        diagonal, beside = _bidiagonal(rows + kappa * precision[0], kappa * precision[1])
+        weighed = np.maximum(shares, _LEAST) + kappa * precision[0]
+        diagonal, beside = _bidiagonal(weighed, kappa * precision[1])
         following = np.append(-beside[:-1] / diagonal[1:], 0.0)
         mix = np.eye(shares.size)
         for c in range(shares.size - 1):
