@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import brentq
+from scipy.special import expit
 from scipy.stats import multivariate_normal
 
 from dprepro import load
@@ -185,9 +187,17 @@ def test_an_average_knows_its_noise():
 def test_rates_of_the_bins_add_up_to_the_released_one():
     start = LOGISTIC.start(1000.0, 1.0, np.array([-450.0]), np.array([1.0]))
     shares = np.array([0.5, 0.3, 0.2])
-    rates, slopes = LOGISTIC.response(np.array([-2.0, 0.0, 3.0]), shares, start, 0.0)
+    values = np.array([-2.0, 0.0, 3.0])
+    rates, slopes = LOGISTIC.response(values, shares, start, 0.0, others=0.0)
     assert (shares * rates).sum() == pytest.approx(start.rate) == 0.05
     np.testing.assert_allclose(slopes, rates * (1 - rates))
+    # With other functions, by drawing them.
+    rates, slopes = LOGISTIC.response(values, shares, start, 0.0, others=1.5)
+    assert (shares * rates).sum() == pytest.approx(start.rate)
+    drawn = np.sqrt(1.5) * RNG.normal(size=100_000)
+    level = brentq(lambda a: expit(a + drawn).mean() - rates[1], -9, 9)
+    expected = [expit(level + value + drawn).mean() for value in values]
+    np.testing.assert_allclose(rates, expected, rtol=0.02)
 
 
 def drawn(numbers, rows=3000):

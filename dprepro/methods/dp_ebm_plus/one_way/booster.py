@@ -131,10 +131,11 @@ class Effect:
         self.values = from_units(after)
         return Move(self.feature, np.clip(after - before, -LARGEST, LARGEST))
 
-    def towards(self, other: Effect) -> Move:
-        """Return what takes rows from this level to another."""
-        change = to_units(other.values) - to_units(self.values)
-        return Move(self.feature, np.clip(change, -LARGEST, LARGEST))
+    @property
+    def spread(self) -> float:
+        """The variance of the function over the rows."""
+        mean = weighted_mean(self.values, self.counts)
+        return weighted_mean((self.values - mean) ** 2, self.counts)
 
 
 @dataclass(frozen=True)
@@ -302,8 +303,9 @@ class Booster:
         strategies = [question.strategy for question in self._questions]
         sums = [s.sums(part) for s, part in zip(strategies, numbers[1:], strict=True)]
         self._follow(sums, noisy.scale)
+        spread = sum(effect.spread for effect in self.effects)
         changes = [
-            self._change(effect, self._infer(effect, question, each, noisy.scale, number))
+            self._change(effect, self._infer(effect, question, each, noisy.scale, number, spread))
             for effect, question, each in zip(self.effects, self._questions, sums, strict=True)
         ]
         self._before = changes, _slope(changes, sums)
@@ -314,11 +316,21 @@ class Booster:
         return [self._learn_level(total, noise, number), *moves]
 
     def _infer(
-        self, effect: Effect, question: Question, sums: np.ndarray, scale: float, number: int
+        self,
+        effect: Effect,
+        question: Question,
+        sums: np.ndarray,
+        scale: float,
+        number: int,
+        spread: float,
     ) -> Posterior:
-        """Return what is known of a function, given all answers about it."""
+        """Return what is known of a function, given all answers.
+
+        `spread` is the variance of the sum of all functions, as if features were independent.
+        """
         loss, level = self.loss, float(self.level.values[0])
-        expected, slopes = loss.response(effect.values, effect.shares, self.start, level)
+        others = spread - effect.spread
+        expected, slopes = loss.response(effect.values, effect.shares, self.start, level, others)
         rows = self.within * effect.counts
         effect.answers.add(sums + rows * expected, scale, self._weights[number])
         gained, h = effect.answers.mean - rows * expected, rows * slopes
