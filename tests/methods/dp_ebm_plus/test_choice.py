@@ -37,6 +37,7 @@ LABELS = {"labels", "few labels", "rare labels", "opposed labels"}
 CHANGED = {
     "as it is": set(),
     "rival": set(),
+    "version 22": set(),
     "coarse": {*CASES} - FEW,
     "fine": FEW,
     "bound 1": LABELS,
