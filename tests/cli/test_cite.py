@@ -46,7 +46,7 @@ def test_an_unknown_name_is_explained() -> None:
 
 FIELDS = {
     "author", "title", "booktitle", "series", "journal", "volume", "number", "pages", "year", "doi",
-    "url", "eprint", "archivePrefix", "publisher", "howpublished",
+    "url", "eprint", "archivePrefix", "publisher", "howpublished", "institution",
 }  # fmt: skip
 
 

@@ -182,6 +182,6 @@ def test_mistakes_are_told(model: Path, config: Path, arguments: list[str], mess
 
 @pytest.mark.parametrize("model", [{}, {"ledger_": Ledger(1.0, 0.0, "replace-one")}])
 def test_a_fit_at_an_epsilon_that_shows_no_releases_is_unverified(model: dict) -> None:
-    said = _promise(SimpleNamespace(**model), task("claims", 1.0))
+    said = _promise(SimpleNamespace(**model), task("claims", 1.0), "")
     assert said.startswith("claims: unverified: it keeps no ledger of its releases")
-    assert _promise(SimpleNamespace(), task("ebm", math.inf)) == "fitted without privacy"
+    assert _promise(SimpleNamespace(), task("ebm", math.inf), "") == "fitted without privacy"

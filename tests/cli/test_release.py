@@ -480,7 +480,7 @@ def test_a_release_for_patients_bounds_their_rows(tmp_path: Path, state: Path) -
         card.read_text(encoding="utf-8").replace(UNIT, "drop: [patient]\n").replace(LIMIT, "")
     )
     out.rename(tmp_path / "first")
-    refused(copy, match=r"for each patient, .* nothing bounds")
+    refused(copy, match=r"for each guest, .* nothing bounds")
 
 
 def test_the_audits_of_the_method_are_in_the_statement(tmp_path: Path, state: Path) -> None:

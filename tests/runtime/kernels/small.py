@@ -61,7 +61,7 @@ class SmallPackage:
         self.cache = folder / "cache"
         self.package = folder / "source" / "dprepro"
         (self.package / "runtime").mkdir(parents=True)
-        of_runtime = ("__init__", "atomics", "errors", "files", "kernels")
+        of_runtime = ("__init__", "atomics", "errors", "files", "kernels", "locks")
         for name in ("__init__.py", *(f"runtime/{name}.py" for name in of_runtime)):
             shutil.copy(PACKAGE / name, self.package / name)
         for name, text in (("first/callee.py", CALLEE), ("second/caller.py", CALLER)):
