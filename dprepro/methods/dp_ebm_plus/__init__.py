@@ -39,7 +39,7 @@ METHODS = [
         adjacency=ADJACENCY,
         assumes=_ASSUMES,
         cite=("dprepro",),
-        gist="on trial: dp-ebm-plus, one way for few rows and many",
+        gist="on trial: a simpler dp-ebm-plus",
         reference="ours, from no paper: DP-EBM+ with one way for few rows and many, on trial",
         build=Made(
             "dprepro.methods.dp_ebm_plus.one_way.estimator:DPEBMPlus22Classifier",
@@ -47,6 +47,6 @@ METHODS = [
         ),
         divides=Division.GAUSSIAN,
         takes_tables=True,
-        defaults={"n_epochs": None, "monotone": None, "observed": False},
+        defaults={"n_epochs": None, "pairs": 0, "monotone": None, "observed": False},
     ),
 ]
