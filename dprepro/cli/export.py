@@ -45,8 +45,25 @@ class Database(str, Enum):
     SNOWFLAKE = "snowflake"
 
 
-_NEW_ROWS = "new_rows"
+NEW_ROWS = "new_rows"
 _KINDS = {Form.ONNX: "an ONNX graph", Form.SQL: "an SQL query", Form.PYTHON: "a Python module"}
+
+
+def refuse_of_query(form: str, dialect: Database | None, table: str | None) -> None:
+    """Raise `DpreproError` on an option about SQL queries, where a `form` writes none."""
+    for option, given in (("--dialect", dialect), ("--table", table)):
+        if given is not None:
+            raise DpreproError(
+                f"{option} is about an SQL query, and {form} writes none: leave it out"
+            )
+
+
+def require_dialect(dialect: Database | None) -> str:
+    """Return the name of the database of an SQL query. Raises `DpreproError` if there is none."""
+    if dialect is None:
+        listed = ", ".join(each.value for each in Database)
+        raise DpreproError(f"name the database with --dialect, one of: {listed}")
+    return dialect.value
 
 
 def export(
@@ -68,7 +85,7 @@ def export(
         str | None,
         typer.Option(
             help="For sql: the table of new rows, by one name, without a schema.",
-            show_default=_NEW_ROWS,
+            show_default=NEW_ROWS,
         ),
     ] = None,
 ) -> None:
@@ -97,11 +114,7 @@ def export(
             f"dprepro.load_model(pathlib.Path({str(model)!r})).to_interpret()"
         )
     if to is not Form.SQL:
-        for option, given in (("--dialect", dialect), ("--table", table)):
-            if given is not None:
-                raise DpreproError(
-                    f"{option} is about an SQL query, and --to {to.value} writes none: leave it out"
-                )
+        refuse_of_query(f"--to {to.value}", dialect, table)
     loaded = load_model(model)
     is_private = "not_for_release" in loaded.origin_
     target = None if output == "-" else Path(output)
@@ -120,10 +133,7 @@ def export(
         if to is Form.SQL:
             from dprepro.additive.export.sql import to_sql
 
-            if dialect is None:
-                listed = ", ".join(each.value for each in Database)
-                raise DpreproError(f"name the database with --dialect, one of: {listed}")
-            text = to_sql(loaded, table or _NEW_ROWS, dialect.value)
+            text = to_sql(loaded, table or NEW_ROWS, require_dialect(dialect))
         else:
             from dprepro.additive.export.plain import to_python
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.export import Database
+from dprepro.cli.export import NEW_ROWS, Database, refuse_of_query, require_dialect
 from dprepro.cli.options import AllowTunedSplits, ConfigName, DataDir, Split, one_level
 from dprepro.cli.streams import say
 from dprepro.runtime.errors import DpreproError
@@ -38,8 +38,12 @@ def tree(
         Database | None, typer.Option(help="For .sql: the database.", show_default=False)
     ] = None,
     table: Annotated[
-        str, typer.Option(help="For .sql: the table of new rows, by one name, without a schema.")
-    ] = "new_rows",
+        str | None,
+        typer.Option(
+            help="For .sql: the table of new rows, by one name, without a schema.",
+            show_default=NEW_ROWS,
+        ),
+    ] = None,
     data_dir: DataDir = None,
     allow_tuned_splits: AllowTunedSplits = False,
 ) -> None:
@@ -57,7 +61,7 @@ def tree(
     from dprepro.methods.privatree.rules import to_text
     from dprepro.release.fitting import choose_one, describe, fit_tree
 
-    _check(output, dialect)
+    _check(output, dialect, table)
     experiment = load_config(config)
     task = choose_one(experiment, method, epsilon, split, data_dir, identify=False)
     model, metrics = fit_tree(experiment, task, data_dir, allow_tuned_splits)
@@ -65,7 +69,7 @@ def tree(
     if output is None:
         typer.echo(f"{title}\n\n{to_text(model)}")
     else:
-        content = _content(model, output.suffix, title, table, dialect)
+        content = _content(model, output.suffix, title, table or NEW_ROWS, dialect)
         with owner_only(task.is_private), appearing_complete(output) as unfinished:
             unfinished.write_bytes(content)
         say(f"{output}: {title}")
@@ -73,12 +77,15 @@ def tree(
     say(f"accuracy {metrics['accuracy']:.3f} on the test rows of split {split}")
 
 
-def _check(output: Path | None, dialect: Database | None) -> None:
+def _check(output: Path | None, dialect: Database | None, table: str | None) -> None:
     if output is not None and output.suffix not in _ENDINGS:
         raise DpreproError(f"--output {output}: allowed endings are {', '.join(_ENDINGS)}")
-    if output is not None and output.suffix == ".sql" and dialect is None:
-        listed = ", ".join(each.value for each in Database)
-        raise DpreproError(f"name the database with --dialect, one of: {listed}")
+    ending = "" if output is None else output.suffix
+    if ending == ".sql":
+        require_dialect(dialect)
+    else:
+        form = f"a file that ends in {ending}" if ending else "the text"
+        refuse_of_query(form, dialect, table)
     if output is not None:
         require_writable(output)
 
@@ -98,7 +105,6 @@ def _content(
     if ending == ".onnx":
         return bytes(export.to_onnx(model).SerializeToString())
     if ending == ".sql":
-        assert dialect is not None
-        return export.to_sql(model, table, dialect.value).encode()
+        return export.to_sql(model, table, require_dialect(dialect)).encode()
     text = export.to_python(model) if ending == ".py" else f"{title}\n\n{rules.to_text(model)}"
     return text.encode()

@@ -56,9 +56,13 @@ def titled(ledger: Ledger, title: str) -> Ledger:
         return ledger
     shown = copy(ledger)
     shown.unit = title
-    old, new = (f"of each {unit}" for unit in (ledger.unit, title))
-    shown.assumed_public = [text.replace(old, new) for text in ledger.assumed_public]
+    shown.assumed_public = public_of_title(ledger.assumed_public, ledger.unit, title)
     return shown
+
+
+def public_of_title(texts: Iterable[str], unit: str, title: str) -> list[str]:
+    """Return what is taken as public, with `title` for the column of the unit."""
+    return [text.replace(f"of each {unit}", f"of each {title}") for text in texts]
 
 
 def rows_in_words(unit: str, title: str = "") -> str:

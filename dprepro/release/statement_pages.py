@@ -28,6 +28,7 @@ from dprepro.release.guarantee_words import (
     neighbours_in_words,
     number,
     odds_in_words,
+    public_of_title,
     releases_in_words,
     unit_in_words,
 )
@@ -439,10 +440,8 @@ def _functions(statement: Statement) -> Section:
 
 def _public(statement: Statement) -> Section:
     of, data = statement.publisher, statement.data
-    whose = f"of each {_whose(statement)}"
-    public = statement.assumed_public
-    texts = [text.replace(f"of each {statement.privacy.unit}", whose) for text in public]
-    texts += of.compared
+    unit, whose = statement.privacy.unit, _whose(statement)
+    texts = [*public_of_title(statement.assumed_public, unit, whose), *of.compared]
     if of.attack is not None and of.attack.has_public_rows:
         texts.append("other rows, which models were fitted to that were attacked")
     if of.delta_by_rule:

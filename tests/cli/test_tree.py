@@ -52,6 +52,12 @@ def test_what_is_no_tree_or_no_form_of_one_is_refused(lab: Lab) -> None:
         with pytest.raises(DpreproError, match=said):
             dprepro("tree", config, "--epsilon", 8, "--output", lab.folder / output)
         assert not Path(lab.folder / output).exists()
+    for given, said in (
+        (("--dialect", "sqlite"), "--dialect is about an SQL query, and the text writes none"),
+        (("--table", "x", "--output", lab.folder / "t.svg"), "ends in .svg writes none"),
+    ):
+        with pytest.raises(DpreproError, match=said):
+            dprepro("tree", config, "--epsilon", 8, *given)
 
 
 def test_boxes_of_a_picture_do_not_overlap() -> None:

@@ -195,16 +195,14 @@ def test_a_partition_without_a_column_is_named(two: list[int]) -> None:
         fitted("labels", X, "y")
 
 
-def left_with_the_workers(running: Running) -> list[str]:
-    """Return the tasks that are still there after a while."""
-
+def check_that_the_workers_forget(running: Running) -> None:
     def tasks(dask_scheduler: Any = None) -> list[str]:
         return list(map(str, dask_scheduler.tasks))
 
     end = time.monotonic() + 60  # of a busy machine; a circle would hold them for longer
     while (left := running.client.run_on_scheduler(tasks)) and time.monotonic() < end:
         time.sleep(0.05)
-    return list(left)
+    assert left == []
 
 
 def test_the_workers_forget_the_rows(running: Running, two: list[int]) -> None:
@@ -214,7 +212,7 @@ def test_the_workers_forget_the_rows(running: Running, two: list[int]) -> None:
     with pytest.raises(ValueError, match="Input y contains NaN"):
         fitted("labels", X, "y")
     del X
-    assert left_with_the_workers(running) == []
+    check_that_the_workers_forget(running)
 
 
 def test_the_workers_of_a_slow_cluster_forget_the_rows_at_once(
@@ -225,11 +223,7 @@ def test_the_workers_of_a_slow_cluster_forget_the_rows_at_once(
     gc.disable()  # what is left is what holds itself, until Python looks for circles
     try:
         fitted("plus, labels", *clustered.collections("y", True, 40))
-        if left_with_the_workers(running):
-            # Seen once in many runs, on a busy machine. A circle of a fit is there every time.
-            gc.collect()
-            fitted("plus, labels", *clustered.collections("y", True, 40))
-        assert left_with_the_workers(running) == []
+        check_that_the_workers_forget(running)
     finally:
         gc.enable()
 

@@ -158,17 +158,17 @@ def code(
     # A code with one bin would be 0 if it were counted from the mean.
     centre = shares / CENTRE_UNIT if counts.size > 1 else np.zeros(1)
     if decay is None:
-        return Code(feature, _rounded(squares), np.rint(centre).astype(np.int64))
+        return Code(feature, rounded_weights(squares), np.rint(centre).astype(np.int64))
     # No matrix product: its last digit is not the same on every machine.
     centre = np.rint((decay.mix * shares).sum(axis=1)).astype(np.int64)
     vectors = (decay.mix - centre[:, None]) * CENTRE_UNIT
     alone = (shares * (1 - shares) * squares).sum()
     squares *= decay.fresh**2
     squares *= alone / ((squares[:, None] * vectors**2).sum(axis=0) * shares).sum()
-    return Code(feature, _rounded(squares), centre, decay.mix)
+    return Code(feature, rounded_weights(squares), centre, decay.mix)
 
 
-def _rounded(squares: np.ndarray) -> np.ndarray:
+def rounded_weights(squares: np.ndarray) -> np.ndarray:
     """Return weights with these squares, float64 (C,), rounded down: see `_STEPS`."""
     return np.asarray(2.0 ** (np.floor(_STEPS * np.log2(squares) / 2) / _STEPS))
 

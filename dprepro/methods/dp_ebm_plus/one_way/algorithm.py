@@ -35,6 +35,7 @@ from dprepro.methods.dp_ebm_plus.one_way.booster import (
     Booster,
     Effect,
     averaging,
+    part_of_a_feature,
     question,
 )
 from dprepro.methods.dp_ebm_plus.one_way.losses import Loss, Start
@@ -109,9 +110,9 @@ def divide(
     ]
     for k, each in enumerate(found):
         curator.tell(Merge(k, each.bin_of_cell, each.bins.n_bins))
-    effects = [Effect(k, each.counts, each.uncertainty) for k, each in enumerate(found)]
+    effects = [Effect(k, each.counts) for k, each in enumerate(found)]
     learned = [k for k, effect in enumerate(effects) if effect.counts.size > 1]
-    part = 1 / (max(len(learned), 1) + INTERCEPT_PART)
+    part = part_of_a_feature(len(learned))
     questions = [question(k, found[k], noise / usual, part) for k in learned]
     booster = Booster(loss, start, [effects[k] for k in learned], questions, deviation, n_epochs)
     return [each.bins for each in found], effects, booster

@@ -52,8 +52,8 @@ class BinnedFeature:
         The bins.
     bin_of_cell : int (cells,)
         The bin of each public cell.
-    counts, uncertainty : float64 (B,)
-        Rows of each bin, positive, all rows in all; and the standard deviation of the error.
+    counts : float64 (B,)
+        Rows of each bin, positive, all rows in all.
     intervals
         How many bins are intervals of a number in order; 0 for categories. One more may be of
         missing values.
@@ -62,7 +62,6 @@ class BinnedFeature:
     bins: FeatureBins
     bin_of_cell: np.ndarray
     counts: np.ndarray
-    uncertainty: np.ndarray
     intervals: int
 
 
@@ -131,7 +130,7 @@ def binned(feature: Feature, noisy: np.ndarray, deviation: float, rows: float) -
     uncertainty = np.sqrt(np.bincount(bin_of_cell, variances, bins.n_bins))
     # A count lost in the noise is as likely half a deviation as anything, and never above average.
     counts = np.maximum(counts, np.minimum(uncertainty / 2, rows / bins.n_bins / 4) + 1e-6 * rows)
-    return BinnedFeature(bins, bin_of_cell, counts * (rows / counts.sum()), uncertainty, intervals)
+    return BinnedFeature(bins, bin_of_cell, counts * (rows / counts.sum()), intervals)
 
 
 @kernel("(float64[::1], float64, float64, float64)")

@@ -4,9 +4,8 @@ The sums of an epoch, plus what a function itself explains, estimate what the ot
 of the targets in each bin. Once these have settled, all epochs estimate the same. So a function
 follows from the average over the epochs, by `prior`. No step size has to suit epsilon.
 
-Functions that move at once may all make up for the same rows, and go too far together. The sums of
-the next epoch show it: the slope of the loss along the last change was D0 before it and is D1 after
-it, so D0 / (D0 - D1) of it would have been best (the secant method). That is the damping.
+Functions that move at once may all make up for the same rows, and go too far together: `Damping`
+says how much of the way they go.
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ from dprepro.methods.dp_ebm_plus.clipping import (
     median_deviation,
     share_within,
 )
+from dprepro.methods.dp_ebm_plus.function import Answer, Damping
 from dprepro.methods.dp_ebm_plus.kernel import LARGEST, from_units, rounded, to_units
 from dprepro.methods.dp_ebm_plus.losses import weighted_mean
 from dprepro.methods.dp_ebm_plus.one_way.bins import BinnedFeature
@@ -46,9 +46,9 @@ from dprepro.methods.dp_ebm_plus.one_way.prior import (
     posteriors,
     with_missing,
 )
-from dprepro.methods.dp_ebm_plus.one_way.strategy import Strategy, rounded_weights
+from dprepro.methods.dp_ebm_plus.one_way.strategy import Strategy
 from dprepro.methods.dp_ebm_plus.queries import INTERCEPT, Code, CodedResiduals, Move, Residuals
-from dprepro.methods.dp_ebm_plus.strategy import typical_norm
+from dprepro.methods.dp_ebm_plus.strategy import rounded_weights, typical_norm
 from dprepro.privacy.query import NoisyAnswer
 
 EFFECT = 0.5
@@ -74,9 +74,6 @@ and the least share of residuals within the bound that is believed."""
 
 _OFFSET = 0.4
 """Standard deviation of the mean less the middle a priori, in that of the residuals."""
-
-_FASTEST, _SLOWEST = 1.5, 0.3
-"""By what the damping may rise or fall from one epoch to the next."""
 
 _LEAST_SAMPLING = 1e-6
 """Least variance of a sum from sampling, in that from noise, so that both can be told apart."""
@@ -112,15 +109,15 @@ class Effect:
     ----------
     feature
         The feature's number, or `INTERCEPT`.
-    counts, uncertainty : float64 (B,)
-        Rows of each bin, and the standard deviation of the error in them.
+    counts : float64 (B,)
+        Rows of each bin.
     values, band : float64 (B,)
         The function as it stands, in whole numbers of `kernel.UNIT`, and its standard deviation a
         posteriori. The mean over the rows is zero, except for a level.
     """
 
-    def __init__(self, feature: int, counts: np.ndarray, uncertainty: np.ndarray) -> None:
-        self.feature, self.counts, self.uncertainty = feature, counts, uncertainty
+    def __init__(self, feature: int, counts: np.ndarray) -> None:
+        self.feature, self.counts = feature, counts
         self.shares = counts / counts.sum()
         self.values, self.band, self.rise = np.zeros((3, counts.size))
         self.answers = Average()
@@ -161,6 +158,11 @@ def question(k: int, found: BinnedFeature, noise: float, part: float) -> Questio
         kinds = [with_missing(kind) for kind in kinds]
     strategy = Strategy.of(k, counts, kinds[0], noise, part)
     return Question(strategy, Priors.of(kinds, SIZES))
+
+
+def part_of_a_feature(n_features: int) -> float:
+    """Return a feature's part of a row's squared length, if each of its bins is asked by itself."""
+    return 1 / (max(n_features, 1) + INTERCEPT_PART)
 
 
 def averaging(n_epochs: int) -> np.ndarray:
@@ -205,7 +207,7 @@ class Booster:
         self.loss, self.start, self.deviation, self.n_epochs = loss, start, deviation, n_epochs
         self.effects, self._questions = effects, questions
         one = np.array([start.rows])
-        self.level, self.middle = (Effect(INTERCEPT, one, np.zeros(1)) for _ in range(2))
+        self.level, self.middle = (Effect(INTERCEPT, one) for _ in range(2))
         self.level.move(np.array([start.level]))
         self.middle.move(np.array([start.level]))
         self.bound, self.within, self.mean_square = start.residual, 1.0, 0.25
@@ -213,15 +215,13 @@ class Booster:
         self._average = math.sqrt((self._weights**2).sum())
         self._sizes: list[NoisyAnswer] = []
         features = max(len(effects), 1)
-        self._part = 1 / (features + INTERCEPT_PART)
+        self._part = part_of_a_feature(len(effects))
         weight = rounded_weights(np.array([INTERCEPT_PART * self._part]))
         of_level = Code(INTERCEPT, weight, np.zeros(1, np.int64))
         self._codes = (of_level, *(question.strategy.code for question in questions))
         counts = [one, *(effect.counts for effect in effects)]
         self._length = typical_norm(self._codes, counts)
-        self.damping = 1 / math.sqrt(features)
-        self._slowest = 0.5 / features
-        self._before: tuple[list[np.ndarray], float] | None = None
+        self.damping = Damping(features)
         self.sizes_share = self.level_share = 0.0
         if loss.counts_sizes:
             total = features + INTERCEPT_PART + _SIZES_PART
@@ -300,15 +300,19 @@ class Booster:
         places = np.cumsum([w.size for w in weights])[:-1]
         numbers = [part / w for part, w in zip(np.split(noisy.value, places), weights, strict=True)]
         total, noise = float(numbers[0][0]), float(noisy.scale / weights[0][0])
-        strategies = [question.strategy for question in self._questions]
-        sums = [s.sums(part) for s, part in zip(strategies, numbers[1:], strict=True)]
-        self._follow(sums, noisy.scale)
+        mixes = [question.strategy.mix for question in self._questions]
+        sums = [mix.sums(part) for mix, part in zip(mixes, numbers[1:], strict=True)]
+        answers = [
+            Answer(part, noisy.scale / w) for part, w in zip(numbers[1:], weights[1:], strict=True)
+        ]
+        self.damping.follow(answers)
         spread = sum(effect.spread for effect in self.effects)
         changes = [
             self._change(effect, self._infer(effect, question, each, noisy.scale, number, spread))
             for effect, question, each in zip(self.effects, self._questions, sums, strict=True)
         ]
-        self._before = changes, _slope(changes, sums)
+        along = [mix.along(change) for mix, change in zip(mixes, changes, strict=True)]
+        self.damping.remember(along, answers)
         moves = [
             effect.move(effect.values + change)
             for effect, change in zip(self.effects, changes, strict=True)
@@ -349,7 +353,7 @@ class Booster:
         """Set a function's band; return by how much it moves, float64 (B,)."""
         effect.band, effect.rise = np.sqrt(likely.variance), likely.rise
         centred = likely.mean - weighted_mean(likely.mean, effect.counts)
-        return np.asarray(self.damping * (centred - effect.values))
+        return np.asarray(self.damping.value * (centred - effect.values))
 
     def _learn_level(self, total: float, noise: float, number: int) -> Move:
         """Take in what the query says of the level that features were asked from."""
@@ -372,25 +376,6 @@ class Booster:
             level += min(max(step, -2.0), 2.0)
         return self.level.move(np.array([level]))
 
-    def _follow(self, sums: list[np.ndarray], scale: float) -> None:
-        """Renew the damping by the sums that came after the last change.
-
-        A slope that may be noise hardly counts: it is shrunk by its square over that plus the
-        variance of its noise.
-        """
-        if self._before is None:
-            return
-        changes, before = self._before
-        after = _slope(changes, sums)
-        noise = 0.0
-        for change, question in zip(changes, self._questions, strict=True):
-            along = question.strategy.along(change) * scale / question.strategy.code.weights
-            noise += float((along**2).sum())
-        if before > 0 and after != 0:
-            after *= after**2 / (after**2 + noise)
-            factor = max(1 / max(1 - after / before, 1 / _FASTEST), _SLOWEST)
-            self.damping = min(max(self.damping * factor, self._slowest), 1.0)
-
     # --- after the last epoch -------------------------------------------------------------------
 
     def residual_quantiles(self) -> np.ndarray | None:
@@ -405,8 +390,3 @@ class Booster:
             return None
         freedom = sum(weighted_mean(effect.rise, effect.counts) for effect in self.effects)
         return math.sqrt(1 + 2 * freedom) * quantiles(self._likely_sizes(exact=True), LEVELS)
-
-
-def _slope(changes: list[np.ndarray], sums: list[np.ndarray]) -> float:
-    # No matrix product: its last digit is not the same on every machine.
-    return float(sum((c * s).sum() for c, s in zip(changes, sums, strict=True)))

@@ -16,6 +16,7 @@ from scipy.special import expit
 
 from dprepro.methods.dp_ebm_plus import losses as curated
 from dprepro.methods.dp_ebm_plus.clipping import typical_deviation
+from dprepro.methods.dp_ebm_plus.smoothing import _NODES, _WEIGHTS
 
 LARGEST_RESIDUAL = 0.8
 """Log loss: where residuals are clipped in a row whose code is of typical length. The few rows with
@@ -23,10 +24,6 @@ a larger one say less of all than the noise that a larger bound would cost."""
 
 _NEWTON = 12
 """Steps of Newton's method for a level, which has settled long before."""
-
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-"""Gauss-Hermite quadrature: E h(Z) is about sum_j `_WEIGHTS`_j h(`_NODES`_j) for Z ~ N(0, 1)."""
 
 _LONGEST = 3.0
 """Longest step of a level, in log odds."""

@@ -26,30 +26,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, Code
+from dprepro.methods.dp_ebm_plus.strategy import AutoregressiveStrategy, rounded_weights
 
 _LEAST = 2.0**-10
 """Bins with a smaller share of the rows are weighed as if they had this one."""
-
-_STEPS = 4
-"""Weights are powers of 2^(1 / `_STEPS`): noise is drawn for all bins of one weight at once."""
 
 
 @dataclass(frozen=True)
 class Strategy:
     """What one feature is asked: number c is sum_(b >= c) M_cb S_b - p_c' sum_b S_b, times w_c.
 
-    M_cc = 1 and M_cb = k_c ... k_(b-1), so S_c = number_c - k_c number_(c+1).
-
     Attributes
     ----------
     code
         M, w and the centre p', as a query takes them.
-    following : float64 (B,)
-        k, from 0 to 1; the last one is 0.
+    mix
+        M, and what takes numbers to sums and back; its `following` lie between 0 and 1.
     """
 
     code: Code
-    following: np.ndarray
+    mix: AutoregressiveStrategy
 
     @classmethod
     def of(
@@ -91,28 +87,15 @@ class Strategy:
         length = float(((squares[:, None] * vectors**2).sum(axis=0) * shares).sum())
         alone = part * float((shares * (1 - shares)).sum())
         weights = rounded_weights(squares * alone / length)
-        return cls(Code(feature, weights, centre, whole), following)
-
-    def sums(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the sums in the bins, float64 (B,), given released numbers over their weights."""
-        return np.asarray(numbers - self.following * np.append(numbers[1:], 0.0))
+        mixed = AutoregressiveStrategy(whole, 1 / diagonal, following)
+        return cls(Code(feature, weights, centre, whole), mixed)
 
     def noise(self, deviation: float) -> np.ndarray:
-        """Return a and c of `prior`, float64 (2, B): the noise of `sums`.
+        """Return a and c of `prior`, float64 (2, B): the noise of sums.
 
         `deviation` is that of the noise in a number before it is divided by its weight.
         """
-        each = deviation / self.code.weights
-        return np.stack([each, self.following * np.append(each[1:], 0.0)])
-
-    def along(self, change: np.ndarray) -> np.ndarray:
-        """Return the weights of the numbers that add up to sum_b change_b S_b, float64 (B,)."""
-        return np.asarray(change - np.append(0.0, (self.following * change)[:-1]))
-
-
-def rounded_weights(squares: np.ndarray) -> np.ndarray:
-    """Return weights with these squares, float64 (C,), rounded down: see `_STEPS`."""
-    return np.asarray(2.0 ** (np.floor(_STEPS * np.log2(squares) / 2) / _STEPS))
+        return self.mix.noise((deviation / self.code.weights) ** 2)
 
 
 def _bidiagonal(diagonal: np.ndarray, beside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
