@@ -43,6 +43,9 @@ _LEAST = 2.0**-20
 _STEPS = 4
 """Weights are powers of 2^(1 / `_STEPS`): noise is drawn for all bins of one weight at once."""
 
+_POWERS = np.array([1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429])
+"""2^(k / `_STEPS`), k = 0 .. 3, in decimals: the last digit of a power depends on the machine."""
+
 _NO_CHANGE = np.zeros(256, np.int32)
 
 _BLOCK = 2**15
@@ -169,8 +172,14 @@ def code(
 
 
 def rounded_weights(squares: np.ndarray) -> np.ndarray:
-    """Return weights with these squares, float64 (C,), rounded down: see `_STEPS`."""
-    return np.asarray(2.0 ** (np.floor(_STEPS * np.log2(squares) / 2) / _STEPS))
+    """Return weights with these squares, float64 (C,), positive, rounded down: see `_STEPS`.
+
+    By no logarithm and no power: the square of every other weight is a power of 2, at which squared
+    norms are rounded, and a last digit would tell to which side.
+    """
+    mantissas, exponents = np.frexp(squares)
+    steps = 2 * exponents - np.where(mantissas < math.sqrt(0.5), 2, 1)
+    return np.asarray(np.ldexp(_POWERS[steps % _STEPS], steps // _STEPS))
 
 
 def typical_norm(codes: Sequence[Code], counts: Sequence[np.ndarray]) -> float:

@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -9,11 +10,34 @@ from scipy.special import expit
 from dprepro.methods.dp_ebm_plus.kernel import from_units, to_units
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC
 from dprepro.methods.dp_ebm_plus.queries import INTERCEPT, Code, CodedResiduals
-from dprepro.methods.dp_ebm_plus.strategy import _BLOCK, code, coded_sums, typical_norm
+from dprepro.methods.dp_ebm_plus.strategy import (
+    _BLOCK,
+    code,
+    coded_sums,
+    rounded_weights,
+    typical_norm,
+)
 from tests.methods.dp_ebm_plus.coded_rows import asked, random_codes, random_rows, sums_of, vectors
 from tests.methods.dp_ebm_plus.stub import booster
 
 SHARES = np.array([0.9, 0.07, 0.02, 0.0095, 0.0005])
+
+
+def test_weights_are_the_doubles_nearest_to_powers_of_two():
+    """By no function whose last digit depends on the machine; mpmath has 60 digits."""
+    steps = range(-120, 40)
+    with mpmath.workdps(60):
+        powers = [float(mpmath.mpf(2) ** (mpmath.mpf(k) / 4)) for k in steps]
+        squares = [float(mpmath.mpf(2) ** (mpmath.mpf(k) / 2) * 1.0001) for k in steps]
+    assert rounded_weights(np.array(squares)).tolist() == powers
+
+
+def test_weights_are_rounded_down_by_less_than_a_step():
+    squares = np.exp(np.random.default_rng(1).uniform(-60, 20, 10_000))
+    ratios = rounded_weights(squares) / np.sqrt(squares)
+    assert (ratios <= 1 + 1e-15).all()
+    assert (ratios > 2**-0.25 - 1e-15).all()
+    np.testing.assert_array_equal(rounded_weights(4.0 ** np.arange(-9, 9)), 2.0 ** np.arange(-9, 9))
 
 
 # --- sums ---------------------------------------------------------------------------------------
