@@ -1,4 +1,4 @@
-"""Fit, and print the digests as JSON, or write them to the golden file.
+"""Fit, and print digests and sums as JSON, or write them to the golden file.
 
 ``python -m tests.golden`` prints those of exact methods, ``--write`` writes the file (`make
 golden`), ``--all`` takes the methods of tables in floating point as well, ``--only TEXT`` those
@@ -24,7 +24,8 @@ def main() -> None:
         parser.error("--write writes all exact fits: give neither --all nor --only")
     chosen = private_fits() if given.all else exact_fits()
     found = {name: bits(name) for name in chosen if given.only in name}
-    text = json.dumps(found, indent=1, sort_keys=True)
+    lines = [f" {json.dumps(name)}: {json.dumps(found[name])}" for name in sorted(found)]
+    text = "{\n" + ",\n".join(lines) + "\n}"
     if given.write:
         GOLDEN.write_text(text + "\n")
     else:

@@ -1,4 +1,8 @@
-"""A digest of what a fitted model releases: the same for the same bits, and for no others."""
+"""A digest of what a fitted model releases: the same for the same bits, and for no others.
+
+`without_numbers` leaves the floating-point numbers out and returns them: the rest must be the same
+on every processor, and they nearly.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,18 @@ def digest(value: Any) -> str:
     return found.hexdigest()[:16]
 
 
+def without_numbers(value: Any) -> tuple[str, np.ndarray]:
+    """Return a digest of all but the finite floating-point numbers, and these, float64 (n,).
+
+    The digest tells how many there are and where, and infinities and NaN.
+    """
+    numbers: list[np.ndarray] = []
+    found = hashlib.sha256()
+    for part in _parts(value, numbers):
+        found.update(part)
+    return found.hexdigest()[:16], np.concatenate([np.zeros(0), *numbers])
+
+
 def released(model: Any) -> dict[str, Any]:
     """Return the fitted attributes of an estimator, by name; a list of no pairs is none."""
     found = {
@@ -36,33 +52,47 @@ def released(model: Any) -> dict[str, Any]:
     return found
 
 
-def _parts(value: Any) -> Iterator[bytes]:
-    """Yield the bytes of a value, each with what kind it is and how long."""
+def _parts(value: Any, numbers: list[np.ndarray] | None = None) -> Iterator[bytes]:
+    """Yield the bytes of a value, each with what kind it is and how long.
+
+    Where `numbers` is given, finite floating-point numbers are added to it, and not yielded.
+    """
     if isinstance(value, np.ndarray) and value.dtype.names:
-        yield from _items([(name, value[name]) for name in value.dtype.names])  # without padding
+        items = [(name, value[name]) for name in value.dtype.names]  # without padding
+        yield from _items(items, numbers)
     elif isinstance(value, np.ndarray) and value.dtype != object:
         yield f"array {value.dtype.str} {value.shape}".encode()
-        yield np.ascontiguousarray(value).tobytes()
+        yield _bytes(value, numbers)
+    elif isinstance(value, float | np.floating) and numbers is not None:
+        yield b"float;"
+        yield _bytes(np.array([float(value)]), numbers)
     elif isinstance(value, float | np.floating):
         yield f"float {float(value).hex()};".encode()
     elif isinstance(value, Enum | str | int | np.integer | np.bool_ | None):
         yield f"plain {value!r};".encode()
     elif isinstance(value, Mapping):
-        yield from _items(sorted(value.items(), key=lambda item: repr(item[0])))
+        yield from _items(sorted(value.items(), key=lambda item: repr(item[0])), numbers)
     elif isinstance(value, list | tuple | np.ndarray):
         yield f"list {len(value)};".encode()
         for item in value:
-            yield from _parts(item)
+            yield from _parts(item, numbers)
     else:
         yield type(value).__name__.encode()
-        yield from _items(list(_state(value).items()))
+        yield from _items(list(_state(value).items()), numbers)
 
 
-def _items(items: list[tuple[Any, Any]]) -> Iterator[bytes]:
+def _bytes(array: np.ndarray, numbers: list[np.ndarray] | None) -> bytes:
+    if numbers is not None and array.dtype.kind == "f":
+        numbers.append(array[np.isfinite(array)].astype(float))
+        array = np.where(np.isfinite(array), 0, array)
+    return np.ascontiguousarray(array).tobytes()
+
+
+def _items(items: list[tuple[Any, Any]], numbers: list[np.ndarray] | None) -> Iterator[bytes]:
     yield f"mapping {len(items)};".encode()
     for key, value in items:
         yield from _parts(key)
-        yield from _parts(value)
+        yield from _parts(value, numbers)
 
 
 def _state(value: Any) -> Mapping[str, Any]:
