@@ -68,11 +68,13 @@ def attack_in_words(found: AttackRecord) -> list[str]:
     """Return what an attack did and showed, and what it cannot show."""
     canary = f"A canary of {found.canary_rows} equal row(s), at bounds and in categories where"
     source, whose = f"that were drawn from the public domain. {canary} no drawn row is", "nobody's"
+    read = "No private row was read"
     if found.has_public_rows:
         source = (
             f"of which the publisher says that they are public. {canary} the fewest of them are"
         )
         whose = "public, as the publisher says"
+        read = "No private row is in these models"
     said = (
         f"{found.shadow_models} shadow models were fitted like this one, by the same method and "
         f"parameters, with epsilon {found.epsilon:.4g} and delta {found.delta:.4g}, each to "
@@ -91,7 +93,7 @@ def attack_in_words(found: AttackRecord) -> list[str]:
     return [
         said,
         shown,
-        "No private row was read, and nothing was spent. So this says nothing of the people in the "
+        f"{read}, and nothing was spent. So this says nothing of the people in the "
         f"table: it tests code and settings on rows that are {whose}. Other canaries, more models "
         "or a stronger attack may show more. That an attack shows little proves nothing; the "
         "guarantee does not rest on it.",

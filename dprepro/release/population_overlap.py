@@ -172,6 +172,38 @@ class Rows:
         return f"Rows({len(self._columns)} columns)"
 
 
+def holds_most_of(dataset: Dataset, X: pd.DataFrame, y: np.ndarray) -> bool:
+    """Return whether half or more of some rows are, value for value, rows of a table.
+
+    Whoever publishes a release says that the rows X, (m, K), and y are public and are not those of
+    the table. That is refused where this is true, so the existence of the release tells that it is
+    not. No epsilon is paid for that. What can it tell, and of whom?
+
+    - A row of the table counts only if it equals one of the rows given. Neither the size of the
+      table nor any other row of it makes a difference. So of whoever has no row with the values of
+      a public one it tells nothing at all, whatever else is known.
+    - Of whoever has one it tells something only if the table holds about m / 2 public rows, one
+      more or less. The statement lists it among what is taken as public.
+
+    A comparison with the whole table would be no such check: with the same m rows and one more, of
+    somebody who is in no file, the release would exist, and without that row it would not. So would
+    be `Rows.likeness_to`, which asks how often rows of the table are equal to each other. A part
+    of the table, and a copy in any order, are found. Where values are so few that strangers have
+    equal rows, public rows are taken for rows of the table; rows can be drawn instead.
+    """
+    columns = sorted(X.columns)
+    if columns != sorted(dataset.X.columns):
+        raise ValueError(f"the columns are {columns}, and those of the table are others")
+    key = secret_of("likeness of rows")
+
+    def digests(features: pd.DataFrame, targets: np.ndarray) -> np.ndarray:
+        cells = [_digests(features[name], key) for name in columns]
+        return _summed([*cells, _digests(pd.Series(targets), key)])
+
+    found = np.isin(digests(X, y), digests(dataset.X, dataset.y))
+    return bool(2 * found.sum() >= len(y))
+
+
 @dataclass(frozen=True)
 class _Evidence:
     """Log likelihood ratios for "same people": of the likeliest share of them, and of all."""

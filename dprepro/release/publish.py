@@ -56,7 +56,7 @@ from dprepro.release.guarantee_words import (
 from dprepro.release.joint_budget import PARALLEL
 from dprepro.release.measuring import Measuring, divided, none_of
 from dprepro.release.planning import public_domain
-from dprepro.release.population_overlap import Rows
+from dprepro.release.population_overlap import Rows, holds_most_of
 from dprepro.release.progress import shown_progress
 from dprepro.release.provenance import save_fitted, take_card
 from dprepro.release.rows import (
@@ -66,7 +66,6 @@ from dprepro.release.rows import (
     identity_of,
     place_of,
     refuse_exact_facts,
-    token_of_values,
 )
 from dprepro.release.statement import (
     AttackRecord,
@@ -221,7 +220,7 @@ class Plan:
             return f"{fitted} to drawn rows"
         return (
             f"{fitted} to rows of {self.asked.attack_rows}: taken as public, as you say; epsilon "
-            "covers nothing of them"
+            "covers nothing of them, nor that fewer than half of them are in the table"
         )
 
 
@@ -368,7 +367,7 @@ def publish(plan: Plan, audits: list[AuditRecord], page: Page, jobs: int = 1) ->
 
 
 def _attacked(plan: Plan, models: int, jobs: int) -> AttackRecord:
-    """Return what an attack on models like that of the release shows. No row of it is read."""
+    """Return what an attack on models like that of the release shows; no row of it is in them."""
     from dprepro.release.attack import (
         attack,
         read_public_rows,
@@ -379,11 +378,12 @@ def _attacked(plan: Plan, models: int, jobs: int) -> AttackRecord:
     public = None
     if plan.asked.attack_rows is not None:
         public = read_public_rows(plan.asked.attack_rows, plan.card)
-        if token_of_values(*public) in plan.entry.rows:
+        if holds_most_of(plan.dataset, *public):
             raise DpreproError(
-                f"{plan.asked.attack_rows} holds the rows of the release, which are not public: "
-                "give other rows, or leave --attack-rows out. Nothing was spent and nothing was "
-                "written"
+                f"half or more of the rows of {plan.asked.attack_rows} are rows of the release, "
+                "which are not public; or values are so few that rows of other people are equal. "
+                "Give other rows, or leave --attack-rows out: rows are then drawn. Nothing was "
+                "spent and nothing was written"
             )
     shadows = shadows_of(plan.task, plan.card.task, domain, np.random.default_rng(), public)
     with shown_progress(error_console(), f"attacking {models} shadow models"):

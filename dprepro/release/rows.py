@@ -103,14 +103,9 @@ def identity_of(card: Card, dataset: Dataset, data_dir: Path | None) -> list[str
     """
     return [
         *files_of(card, data_dir),
-        token_of_values(dataset.X, dataset.y),
+        token_of(f"release of values {values_digest(_in_order(dataset.X), dataset.y)}"),
         *_units(card, dataset.units),
     ]
-
-
-def token_of_values(X: pd.DataFrame, y: np.ndarray) -> str:
-    """Return the token of the values of rows, X (n, K) and y (n,), in their order."""
-    return token_of(f"release of values {values_digest(_in_order(X), y)}")
 
 
 def known_rows(

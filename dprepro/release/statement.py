@@ -91,7 +91,7 @@ class AuditRecord(StatementPart):
 
 
 class AttackRecord(StatementPart):
-    """What an attack on models that were fitted as the released one showed; no private row is read.
+    """What an attack showed on models that were fitted as the released one, to no private row.
 
     Of `shadow_models` fits to `rows` drawn rows, or to rows that the publisher says are public
     (`has_public_rows`, not in the file if they were drawn), with `canary_rows` equal ones of a

@@ -443,7 +443,10 @@ def _public(statement: Statement) -> Section:
     unit, whose = statement.privacy.unit, _whose(statement)
     texts = [*public_of_title(statement.assumed_public, unit, whose), *of.compared]
     if of.attack is not None and of.attack.has_public_rows:
-        texts.append("other rows, which models were fitted to that were attacked")
+        texts.append(
+            "other rows, which models were fitted to that were attacked; and that fewer than half "
+            "of them are, value for value, in the table, which was compared"
+        )
     if of.delta_by_rule:
         texts.append(
             "delta is the largest power of ten that is at most 1 / (10 n). So it tells the order "

@@ -173,15 +173,34 @@ def test_public_rows_that_are_too_few_or_private_are_refused(
     monkeypatch.setenv("DPREPRO_STATE", str(tmp_path / "state"))
     card = write_table(tmp_path, "binary", rows_of("binary", 60)).with_name("patients.yaml")
     release = ["release", str(card), "--epsilon", "1", "--delta", "1e-5", "--yes"]
+    shuffled = public_file(tmp_path, 60, "shuffled")  # the rows backwards, with one column more
     for rows, attacks, message in (
         (public_file(tmp_path, 49), ["--attack", "40"], "needs 50 rows or more"),
-        (tmp_path / "patients.csv", ["--attack", "40"], "holds the rows of the release"),
+        (tmp_path / "patients.csv", ["--attack", "40"], "are rows of the release, which are not"),
+        (shuffled, ["--attack", "40"], f"half or more of the rows of {shuffled} are rows of"),
         (tmp_path / "none.csv", ["--attack", "40"], "no such file"),
         (tmp_path / "patients.csv", [], "add --attack"),
     ):
         outcome = CliRunner().invoke(app, [*release, *attacks, "--attack-rows", str(rows)])
         assert message in str(outcome.exception)
         assert not book_path().exists()
+
+
+def test_plan_and_statement_name_what_public_rows_take_for_granted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPREPRO_STATE", str(tmp_path / "state"))
+    card = write_table(tmp_path, "binary", rows_of("binary", 60)).with_name("patients.yaml")
+    out, rows = tmp_path / "out", public_file(tmp_path, 450)
+    said = dprepro(
+        "release", card, "--epsilon", 1, "--delta", "1e-5", "--yes", "-o", out,
+        "--attack", 40, "--attack-rows", rows,
+    )  # fmt: skip
+    assert "nor that fewer than half of them are in the table" in " ".join(said.split())
+    page = " ".join((out / "statement.md").read_text(encoding="utf-8").split())
+    assert "fewer than half of them are, value for value, in the table, which was compared" in page
+    assert "No private row is in these models, and nothing was spent" in page
+    assert "agree" in dprepro("verify", out)
 
 
 def test_methods_that_exchange_rows_have_another_in_the_canarys_place(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from dprepro.data.dataset import Dataset
 from dprepro.data.register import register_path
 from dprepro.release.budget_book import book_path, read_book
-from dprepro.release.population_overlap import Rows, siphash
+from dprepro.release.population_overlap import Rows, holds_most_of, siphash
 from dprepro.release.statement import Statement
 from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
@@ -193,3 +193,65 @@ def test_renamed_and_added_columns_and_other_types_do_not_matter(columns: dict) 
 def test_the_digests_are_siphash_as_its_authors_print_it() -> None:
     message = np.array([int.from_bytes(bytes(range(8)), "little")], np.uint64)
     assert hex(siphash(message, bytes(range(16)))[0]) == "0x93f5f5799a932462"
+
+
+# --- rows that are said to be public --------------------------------------------------------------
+
+
+def table(seed: int, n: int = 200) -> Dataset:
+    """Return rows of numbers and categories, in which hardly two rows are equal."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"age": rng.normal(50, 10, n), "dose": rng.uniform(size=n)})
+    X["ward"] = pd.Categorical(rng.choice(["a", "b"], n), ["a", "b"])
+    X.loc[:9, "dose"] = np.nan
+    return Dataset("drawn", X, rng.integers(2, size=n), "binary", None, "drawn", "")
+
+
+def part(dataset: Dataset, order: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
+    return dataset.X.iloc[order].reset_index(drop=True), dataset.y[order]
+
+
+def joined(*parts: tuple[pd.DataFrame, np.ndarray]) -> tuple[pd.DataFrame, np.ndarray]:
+    tables, targets = zip(*parts, strict=True)
+    return pd.concat(tables, ignore_index=True), np.concatenate(targets)
+
+
+def test_a_shuffled_copy_and_a_part_of_the_table_are_found() -> None:
+    private, other = table(1), table(2)
+    order = np.random.default_rng(3).permutation(200)
+    X, y = part(private, order)
+    assert holds_most_of(private, X, y)
+    assert holds_most_of(private, X[["ward", "dose", "age"]], y)
+    assert holds_most_of(private, *part(private, order[:50]))
+    assert holds_most_of(private, X.assign(age=X["age"].astype(np.float32).astype(float)), y)
+    assert not holds_most_of(private, other.X, other.y)
+    assert not holds_most_of(private, X, 1 - y)
+    assert not holds_most_of(private, X.assign(age=X["dose"], dose=X["age"]), y)
+
+
+def test_half_of_the_rows_are_most_of_them_and_fewer_are_not() -> None:
+    private, other, places = table(1), table(2), np.arange(200)
+    half = joined(part(private, places[:30]), part(other, places[:30]))
+    fewer = joined(part(private, places[:29]), part(other, places[:30]))
+    assert holds_most_of(private, *half)
+    assert not holds_most_of(private, *fewer)
+
+
+@pytest.mark.parametrize("theirs", [0, 29, 30, 60])
+def test_a_row_of_somebody_without_a_public_row_never_decides(theirs: int) -> None:
+    """Whether a release exists is the same without any such row, and with more of them."""
+    private, other, places = table(1), table(2), np.arange(200)
+    public = joined(part(private, places[:theirs]), part(other, places[: 60 - theirs]))
+    found = holds_most_of(private, *public)
+    assert found is (theirs >= 30)
+    more = joined((private.X, private.y), part(table(4), places))
+    for X, y in (part(private, places[:theirs]), more):
+        # Nothing but the rows that are public, too; and with 200 strangers.
+        neighbour = Dataset("drawn", X, y, "binary", None, "drawn", "")
+        assert holds_most_of(neighbour, *public) is found
+
+
+def test_rows_with_other_columns_are_not_compared() -> None:
+    private = table(1)
+    with pytest.raises(ValueError, match=r"the columns are \['age', 'ward'\]"):
+        holds_most_of(private, private.X[["age", "ward"]], private.y)
