@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -110,7 +110,7 @@ def sort_part(X: Any, y: Any, job: Job) -> SortedPart | Fault:
     try:
         found = job.sort(job.reading(X, y))
         cells = {k: c.astype(cell_type(found.counts[k])) for k, c in found.cells.items()}
-        rows = SortedRows(found.targets, cells, found.counts)
+        rows = replace(found, cells=cells)
         return SortedPart(rows, Seen(rows.targets.size, _digest(rows)))
     except Exception as error:  # there may be too little memory for any of this
         return Fault(publishable(error))
@@ -143,7 +143,7 @@ class HeldParts:
         self._threads = Threads(get_worker().state.nthreads)
         self._partitions = [
             job.make(
-                MemoryColumns(part.rows.targets, dict(part.rows.cells)),
+                MemoryColumns(part.rows),
                 part.rows.counts,
                 self._moves,
             )

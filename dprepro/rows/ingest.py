@@ -11,7 +11,7 @@ import numpy as np
 
 from dprepro.rows.answer_log import UnkeptAnswers
 from dprepro.rows.folder import Folder
-from dprepro.rows.partition import SortedRows
+from dprepro.rows.partition import SortedRows, score_type
 from dprepro.rows.table import report
 
 
@@ -47,10 +47,13 @@ class Ingested:
         Where each chunk of rows ends.
     counts : list of int64 (cells,)
         Rows in each cell, of each feature.
+    n_scores : int
+        How many scores a row has.
     """
 
     ends: list[int]
     counts: list[np.ndarray]
+    n_scores: int = 1
 
     @property
     def n_rows(self) -> int:
@@ -66,12 +69,18 @@ class Ingested:
         kind, _, feature = name.partition("-")
         if kind == "cells":
             return cell_type(self.counts[int(feature)])
+        if kind == "scores":
+            return score_type(self.n_scores)
         return np.dtype(np.uint8 if kind == "codes" else np.int32)
 
 
-def ingest(source: Source, write: Callable[[str, int, np.ndarray], None]) -> Ingested:
-    """Write "targets" and "cells-K" of every chunk, in order; return what is known of the rows."""
-    filled = Ingested([], [])
+def ingest(
+    source: Source, filled: Ingested, write: Callable[[str, int, np.ndarray], None]
+) -> Ingested:
+    """Write "targets" and "cells-K" of every chunk, in order; return what is known of the rows.
+
+    `filled` is of no rows yet.
+    """
     for chunk in source.chunks:  # `enumerate` would hold a chunk while the next one is read
         _add(filled, source.sort(chunk), write)
         del chunk
@@ -82,6 +91,7 @@ def ingest(source: Source, write: Callable[[str, int, np.ndarray], None]) -> Ing
 def _add(filled: Ingested, rows: SortedRows, write: Callable[[str, int, np.ndarray], None]) -> None:
     number = len(filled.ends)
     filled.ends.append((filled.ends[-1] if filled.ends else 0) + rows.targets.size)
+    filled.n_scores = rows.n_scores
     if not filled.counts:
         filled.counts.extend(np.zeros_like(counts) for counts in rows.counts)
     for total, counts in zip(filled.counts, rows.counts, strict=True):
@@ -129,7 +139,10 @@ class ChunkStore(ABC):
 
     @abstractmethod
     def read(self, name: str, chunk: int) -> np.ndarray:
-        """Return a chunk of a column, (n,). What is written to scores stays, once it is let go."""
+        """Return a chunk of a column, (n,); of scores see `Columns`.
+
+        What is written to scores stays, once it is let go.
+        """
 
     @abstractmethod
     def write(self, name: str, chunk: int, values: np.ndarray) -> None:

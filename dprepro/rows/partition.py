@@ -77,7 +77,7 @@ class Columns(Protocol):
     ----------
     targets : int32 (n,)
         In the unit and order of the method.
-    scores : int32 (n,)
+    scores : int32 (n,), or (n, S) where a row has S of them
         What was released so far makes of each row. Written to in place.
     cells : dict of uint8, uint16 or uint32 (n,)
         The cell of every row, of the features whose bins are not told yet.
@@ -115,11 +115,19 @@ class SortedRows:
         The cell of every row, in this order, for each feature.
     counts : list of int64 (cells,)
         Rows in each cell, for each feature.
+    n_scores : int
+        How many scores a row has.
     """
 
     targets: np.ndarray
     cells: dict[int, np.ndarray]
     counts: list[np.ndarray]
+    n_scores: int = 1
+
+
+def score_type(n_scores: int) -> np.dtype:
+    """Return the dtype of a row's scores: arrays of it are int32 (n,), or (n, S) of several."""
+    return np.dtype(np.int32 if n_scores == 1 else (np.int32, (n_scores,)))
 
 
 class Partition(ABC):
@@ -225,10 +233,10 @@ def sort_columns(
 class MemoryColumns:
     """See `dprepro.rows.partition.Columns`."""
 
-    def __init__(self, targets: np.ndarray, cells: dict[int, np.ndarray]) -> None:
-        self.targets = targets
-        self.scores = np.zeros(targets.size, np.int32)
-        self.cells: MutableMapping[int, np.ndarray] = cells
+    def __init__(self, rows: SortedRows) -> None:
+        self.targets = rows.targets
+        self.scores = np.zeros(rows.targets.size, score_type(rows.n_scores))
+        self.cells: MutableMapping[int, np.ndarray] = dict(rows.cells)
         self.codes: MutableMapping[int, np.ndarray] = {}
         self.followed = 0
 

@@ -101,7 +101,8 @@ class Store(ChunkStore):
         with disk_errors(folder.path):
             _refuse_other_fit(folder, manifest, identity)
             counts = [np.array(numbers, np.int64) for numbers in manifest["counts"]]
-            store = cls(folder, Ingested(manifest["ends"], counts))
+            filled = Ingested(manifest["ends"], counts, manifest.get("scores", 1))
+            store = cls(folder, filled)
             store._check()
             if manifest["boot"] != (boot := _boot()) or not boot:
                 # What was written last may be lost with the machine's memory.
@@ -120,7 +121,7 @@ class Store(ChunkStore):
                 file.write(values.data.cast("B"))
 
         with folder.filling():
-            filled = ingest(source, write)
+            filled = ingest(source, Ingested([], []), write)
             with disk_errors(folder.path):
                 return cls._finished(folder, identity, filled, checks)
 
@@ -140,7 +141,13 @@ class Store(ChunkStore):
         store._map("marks")[0].flush()
         counts = [numbers.tolist() for numbers in filled.counts]
         folder.write_manifest(
-            {"identity": identity, "ends": filled.ends, "counts": counts, "boot": _boot()}
+            {
+                "identity": identity,
+                "ends": filled.ends,
+                "counts": counts,
+                "scores": filled.n_scores,
+                "boot": _boot(),
+            }
         )
         return store
 
@@ -230,7 +237,7 @@ class Store(ChunkStore):
         return sum(len(mapped) for mapped, _ in list(self._files.values())) > RESIDENT_BYTES
 
     def _advise(self, mapped: mmap.mmap, column: np.ndarray, chunk: int, how: int) -> None:
-        rows, size = self.filled.rows(chunk), column.itemsize
+        rows, size = self.filled.rows(chunk), column.strides[0]
         start = rows.start * size // mmap.PAGESIZE * mmap.PAGESIZE
         with suppress(OSError):  # advice that an older Linux does not know
             mapped.madvise(how, start, rows.stop * size - start)
@@ -395,12 +402,13 @@ class EncryptedStore(ChunkStore):
             self._write_at(name, chunk, start, values)
             lengths[name] = start + values.nbytes + _ADDED_BYTES
             if name == "targets":
-                append("scores", chunk, np.zeros(values.size, np.int32))
+                scores = self.filled.dtype("scores")
+                append("scores", chunk, np.zeros(values.size, scores))
 
         with self._folder.filling():
             with disk_errors(self._folder.path):
                 self._folder.write_manifest({"encrypted": True})
-            self.filled = ingest(source, append)
+            ingest(source, self.filled, append)
         self._followed = [0] * len(self.filled.ends)
 
     def _write_at(self, name: str, chunk: int, start: int, values: np.ndarray) -> None:

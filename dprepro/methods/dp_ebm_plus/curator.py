@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -28,6 +29,9 @@ from dprepro.methods.dp_ebm_plus.queries import (
     COUNT_WEIGHT,
     FACTORS,
     INTERCEPT,
+    ClassCounts,
+    ClassResiduals,
+    Coded,
     CodedResiduals,
     Histogram,
     Magnitudes,
@@ -40,6 +44,8 @@ from dprepro.methods.dp_ebm_plus.queries import (
     Totals,
     totals_sensitivity,
 )
+from dprepro.methods.dp_ebm_plus.softmax import Softmax, class_sums
+from dprepro.methods.dp_ebm_plus.softmax import move_scores as move_class_scores
 from dprepro.methods.dp_ebm_plus.strategy import coded_sums
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.curator_base import Curator, GaussianMechanism
@@ -84,7 +90,7 @@ class Sorting:
     """
 
     domain: Domain
-    loss: Loss
+    loss: Loss | Softmax
 
     def __call__(self, rows: Rows) -> SortedRows:
         """Return the rows' numbers.
@@ -95,7 +101,9 @@ class Sorting:
             On values that the domain rules out.
         """
         cells, counts = sort_columns(rows.frame, self.domain.features, fine_cells)
-        return SortedRows(self.loss.targets(rows.targets, self.domain), cells, counts)
+        targets = self.loss.targets(rows.targets, self.domain)
+        n_scores = self.loss.n_classes if isinstance(self.loss, Softmax) else 1
+        return SortedRows(targets, cells, counts, n_scores)
 
 
 class ExactAnswers(Partition):
@@ -122,7 +130,7 @@ class ExactAnswers(Partition):
         self._bins = {INTERCEPT: 1}
 
     @classmethod
-    def of(cls, rows: Rows, domain: Domain, loss: Loss) -> ExactAnswers:
+    def of(cls, rows: Rows, domain: Domain, loss: Loss | Softmax) -> ExactAnswers:
         """Return those of rows in memory. Raises as `Sorting`."""
         sorting = Sorting(domain, loss)
         return cls.over(sorting(rows), sorting)
@@ -130,7 +138,7 @@ class ExactAnswers(Partition):
     @classmethod
     def over(cls, found: SortedRows, sorting: Sorting) -> ExactAnswers:
         """Return those of sorted rows, which stay as they are: nothing is asked or told yet."""
-        return cls(MemoryColumns(found.targets, dict(found.cells)), found.counts, [], sorting)
+        return cls(MemoryColumns(found), found.counts, [], sorting)
 
     def answer(self, query: Query) -> ScaledInteger:
         """Return the exact answer: private."""
@@ -140,12 +148,14 @@ class ExactAnswers(Partition):
             Magnitudes: self._magnitudes,
             Residuals: self._residuals,
             CodedResiduals: self._coded_residuals,
+            ClassCounts: self._class_counts,
+            ClassResiduals: self._class_residuals,
             PairResiduals: self._pair_residuals,
         }
         return answers[type(query)](query)
 
     def _totals(self, query: Totals) -> ScaledInteger:
-        centred = self._loss.centred(self._columns.targets)
+        centred = self._one_score.centred(self._columns.targets)
         sums, power = [centred.size], centred
         for degree in range(query.powers):
             if degree:
@@ -179,7 +189,20 @@ class ExactAnswers(Partition):
         return ScaledInteger(sums[0], UNIT)
 
     def _coded_residuals(self, query: CodedResiduals) -> ScaledInteger:
-        columns = self._columns
+        columns, logistic = self._columns, self._one_score.is_logistic
+        with self._following(query) as changes:
+            return coded_sums(
+                columns.scores, columns.targets, self._codes, query, changes, logistic
+            )
+
+    def _class_residuals(self, query: ClassResiduals) -> ScaledInteger:
+        columns, classes = self._columns, self._softmax.n_classes
+        with self._following(query) as changes:
+            return class_sums(columns.scores, columns.targets, self._codes, query, changes, classes)
+
+    @contextmanager
+    def _following(self, query: Coded) -> Iterator[dict[int, np.ndarray]]:
+        """Let the scores follow all moves but the last, whose changes by feature the block gets."""
         for code in query.codes:
             if code.n_bins != self._bins[code.feature]:
                 raise SensitivityError(
@@ -187,22 +210,38 @@ class ExactAnswers(Partition):
                     f"{self._bins[code.feature]}"
                 )
         with self._up_to_date(Moves) as moves:
-            changes = {} if moves is None else {move.feature: move.change for move in moves.moves}
-            return coded_sums(
-                columns.scores, columns.targets, self._codes, query, changes, self._loss.is_logistic
-            )
+            yield {} if moves is None else {move.feature: move.change for move in moves.moves}
+
+    def _class_counts(self, _: ClassCounts) -> ScaledInteger:
+        counts = np.bincount(self._columns.targets, minlength=self._softmax.n_classes)
+        self._columns.let_go()
+        return ScaledInteger(counts)
 
     def _pair_residuals(self, query: PairResiduals) -> ScaledInteger:
         columns, cells = self._columns, self._codes(query.pair)
         with self._up_to_date(Move) as move:
             sums = residual_sums(
                 columns.scores, columns.targets, *self._change(move), cells,
-                query.pair.n_cells, math.floor(query.bound / UNIT), self._loss.is_logistic,
+                query.pair.n_cells, math.floor(query.bound / UNIT), self._one_score.is_logistic,
             )  # fmt: skip
-        if not self._loss.is_logistic:
+        if not self._one_score.is_logistic:
             weight = math.floor(COUNT_WEIGHT * query.bound / UNIT)
             sums[1] = weight * count_rows(cells, query.pair.n_cells)
         return ScaledInteger(sums, UNIT)
+
+    @property
+    def _one_score(self) -> Loss:
+        """The loss, where rows have one score each; SensitivityError if they have several."""
+        if isinstance(self._loss, Softmax):
+            raise SensitivityError("rows of several classes answer ClassCounts and ClassResiduals")
+        return self._loss
+
+    @property
+    def _softmax(self) -> Softmax:
+        """The loss, where rows have several scores; SensitivityError if they have one."""
+        if not isinstance(self._loss, Softmax):
+            raise SensitivityError("rows have one score each: they answer nothing about classes")
+        return self._loss
 
     def merge(self, instruction: Merge) -> None:
         """Give every row the bin of its cell."""
@@ -221,6 +260,8 @@ class ExactAnswers(Partition):
         elif isinstance(instruction, Moves):
             for move in instruction.moves:
                 self._move(move)
+        elif scores.ndim > 1:
+            move_class_scores(scores, *self._change(instruction))
         else:
             move_scores(scores, *self._change(instruction))
 
@@ -266,15 +307,15 @@ class PlusCurator(Curator):
         self,
         rows: Private[FitRows],
         domain: Domain,
-        loss: Loss,
+        loss: Loss | Softmax,
         ledger: Ledger,
         seed: int | None,
         threads: Threads = ALONE,
     ) -> None:
         super().__init__(ledger, seed, domain.observed)
-        if loss is not LOGISTIC and loss is not SQUARED:
+        if loss is not LOGISTIC and loss is not SQUARED and type(loss) is not Softmax:
             raise SensitivityError(
-                f"{type(loss).__name__} would see the rows: only LOGISTIC and SQUARED may"
+                f"{type(loss).__name__} would see the rows: only LOGISTIC, SQUARED and Softmax may"
             )
         self._loss = loss
         self._exact = Private(self._hold(rows.open(), domain, threads))
@@ -298,7 +339,16 @@ class PlusCurator(Curator):
         return holder
 
     def open_totals(self, mu: float, budget: PrivacyBudget) -> None:
-        """Enter one `Totals` query in the ledger; it is mu-GDP."""
+        """Enter one `Totals` query in the ledger, of classes `ClassCounts`; it is mu-GDP."""
+        if isinstance(self._loss, Softmax):
+            self._uses[ClassCounts] = self._gaussian(
+                releases="the number of rows of each class",
+                noise_multiplier=1 / mu,
+                sensitivity=histogram_sensitivity(ADD_REMOVE),
+                uses=1,
+                budget=budget,
+            )
+            return
         powers = self._loss.powers
         self._uses[Totals] = self._gaussian(
             releases="the number of rows, and the sum of the target, counted from -1/2 (first "
@@ -344,7 +394,8 @@ class PlusCurator(Curator):
     ) -> float:
         """Enter the epochs in the ledger; together they are mu-GDP.
 
-        They take `CodedResiduals`, for numbers `Residuals` and `Magnitudes`, too.
+        They take `CodedResiduals`, for numbers `Residuals` and `Magnitudes`, too; of several
+        classes `ClassResiduals`.
 
         Return the noise of an epoch as a whole: the standard deviation for sensitivity 1, share 1.
         With `has_pairs`, `PairResiduals` may be asked in them, too.
@@ -361,7 +412,10 @@ class PlusCurator(Curator):
             budget=budget,
         )
         asked: list[type[Query]] = [CodedResiduals]
-        asked += [] if self._loss.is_logistic else [Residuals, Magnitudes]
+        if isinstance(self._loss, Softmax):
+            asked = [ClassResiduals]
+        elif not self._loss.is_logistic:
+            asked += [Residuals, Magnitudes]
         asked += [PairResiduals] if has_pairs else []
         self._uses |= dict.fromkeys(asked, epochs)
         return multiplier

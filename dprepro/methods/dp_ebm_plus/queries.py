@@ -193,12 +193,13 @@ class Code:
         return np.asarray(squares * (1 - 2 * centre) + (squares * centre**2).sum())
 
     def numbers(self, sums: np.ndarray) -> np.ndarray:
-        """Return what rows with these sums in the bins, int64 (B,), come to: int64, exact.
+        """Return what rows with these sums in the bins, int64 (B,), come to: int64 (C,), exact.
 
-        Whole numbers of w_c `CENTRE_UNIT` times the unit of the sums.
+        Whole numbers of w_c `CENTRE_UNIT` times the unit of the sums. Of several sums in each bin,
+        (B, S), as many numbers, (C, S).
         """
         mixed = round(1 / CENTRE_UNIT) * sums if self.mix is None else self.mix @ sums
-        return np.asarray(mixed - self.centre * sums.sum())
+        return np.asarray(mixed - np.multiply.outer(self.centre, sums.sum(axis=0)))
 
 
 def _is_within(numbers: np.ndarray, least: float, most: float) -> bool:
@@ -212,13 +213,8 @@ def _is_within(numbers: np.ndarray, least: float, most: float) -> bool:
 
 
 @dataclass(frozen=True)
-class CodedResiduals(Query):
-    """Sums over all rows of residual times code, for one feature, or for several at once.
-
-    For log loss the intercept is one of them, for squared error with few rows the middle is (as
-    `INTERCEPT`). Let u be a row's codes, one after the other. Its
-    residual r is clipped to +-`bound` / |u|, and it adds r u. (The weights of all codes,).
-    """
+class Coded(Query):
+    """Sums over all rows of residual times code, for one feature, or for several at once."""
 
     codes: tuple[Code, ...]
     bound: float
@@ -237,8 +233,44 @@ class CodedResiduals(Query):
 
     @property
     def enforced(self) -> float:
-        """|r u| is at most the bound, by its clipping."""
+        """|r| |u| is at most the bound, by the clipping of r."""
         return self.bound
+
+
+@dataclass(frozen=True)
+class CodedResiduals(Coded):
+    """Residuals times codes, where a row's residual is a number.
+
+    For log loss the intercept is one of the features, for squared error with few rows the middle is
+    (as `INTERCEPT`). Let u be a row's codes, one after the other. Its residual r is clipped to
+    +-`bound` / |u|, and it adds r u. (The weights of all codes,).
+    """
+
+
+@dataclass(frozen=True)
+class ClassCounts(Query):
+    """Rows of each of several classes, (S,); their sum is the number of rows."""
+
+    @property
+    def enforced(self) -> float:
+        """A row adds 1 to one count."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class ClassResiduals(Coded):
+    """Residuals of S classes times codes: one query about all features, and all classes.
+
+    The residual of a row is a vector r, (S,): 1 for its class, else 0, less the probabilities of
+    the classes. The row has one code u for all classes, and adds the outer product of both: u_c r_s
+    to the number of place c and class s. (The weights of all codes, S).
+
+    The sensitivity is the bound, as of `CodedResiduals`. The squared norm of a row's part is the
+    sum over c and s of u_c^2 r_s^2, which is |u|^2 |r|^2. A residual vector that is longer than
+    `bound` / |u| is shortened to that, so the part is no longer than `bound`; a row more or less
+    moves the answer by its part. Norms of codes are rounded up, and lengths of residuals down: see
+    `softmax.limited_residuals`.
+    """
 
 
 @dataclass(frozen=True)
@@ -287,16 +319,16 @@ class Merge(Instruction):
 
 @dataclass(frozen=True)
 class Start(Instruction):
-    """Let this be every row's score, in whole numbers of `kernel.UNIT`."""
+    """Let this be every row's score, in whole numbers of `kernel.UNIT`; of S classes int32 (S,)."""
 
-    score: int
+    score: int | np.ndarray
 
 
 @dataclass(frozen=True)
 class Move(Instruction):
     """Add a function's change to the scores of the rows in its bins, or in the cells of a pair.
 
-    `change` is int32 (B,), in whole numbers of `kernel.UNIT`.
+    `change` is int32 (B,), in whole numbers of `kernel.UNIT`; of S classes (B, S).
     """
 
     feature: int | Pair

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dprepro.methods.dp_ebm_plus.kernel import UNIT, add_by_code, limited_residuals, move_and_weigh
-from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, Code, CodedResiduals
+from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, Code, Coded, CodedResiduals
 from dprepro.privacy.query import ScaledInteger, SensitivityError
 
 REACH = 0.3
@@ -219,13 +219,11 @@ def coded_sums(
     SensitivityError
         If norms are too large to be counted.
     """
-    squares = {code.feature: _whole_squares(code) for code in query.codes}
-    if sum(int(each.max()) for each in squares.values()) >= 2**31:
-        raise _too_large()
+    squares = whole_squares(query)
     sums = {code.feature: np.zeros(code.n_bins, np.int64) for code in query.codes}
     features = list(changes | squares)
     columns = {feature: codes_of(feature) for feature in features}
-    bound = query.bound / UNIT * 2.0 ** (_NORM_BITS / 2)
+    bound = bound_in_units(query)
     for start in range(0, scores.size, _BLOCK):
         part = slice(start, min(start + _BLOCK, scores.size))
         norms = np.zeros(part.stop - start, np.int32)
@@ -241,8 +239,24 @@ def coded_sums(
     return ScaledInteger(np.concatenate(numbers), weights * UNIT * CENTRE_UNIT)
 
 
+def bound_in_units(query: Coded) -> float:
+    """Return what, over the root of a row's `whole_squares`, limits its residual in `UNIT`."""
+    return query.bound / UNIT * 2.0 ** (_NORM_BITS / 2)
+
+
+def whole_squares(query: Coded) -> dict[int, np.ndarray]:
+    """Return `Code.squared_norms` of each feature, int32 (B,), in 2^-`_NORM_BITS`.
+
+    They are rounded up and positive. Raises SensitivityError if those of a row may be too large to
+    be added up.
+    """
+    squares = {code.feature: _whole_squares(code) for code in query.codes}
+    if sum(int(each.max()) for each in squares.values()) >= 2**31:
+        raise _too_large()
+    return squares
+
+
 def _whole_squares(code: Code) -> np.ndarray:
-    """Return `Code.squared_norms`, int32 (B,), in 2^-`_NORM_BITS`, rounded up and positive."""
     squares = np.ceil(code.squared_norms() * 2.0**_NORM_BITS) + 1
     if not (squares < 2.0**31).all():  # nor if one is not a number
         raise _too_large()

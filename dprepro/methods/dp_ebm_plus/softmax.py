@@ -1,0 +1,197 @@
+"""Several classes: a row's residual vector, limited to a length, and its sums over bins.
+
+A row has a score for each of S classes. Its probabilities are their softmax, and its residual is 1
+for its class and else 0, less these: see `queries.ClassResiduals`. All are whole numbers of
+`kernel.UNIT`, as for two labels, so sums are exact in any order of the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dprepro.data.domain import Domain
+from dprepro.methods.dp_ebm_plus.kernel import LARGEST, UNIT
+from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, ClassResiduals
+from dprepro.methods.dp_ebm_plus.strategy import bound_in_units, whole_squares
+from dprepro.privacy.query import ScaledInteger
+from dprepro.runtime.kernels import kernel
+
+_ONE = 1 / UNIT
+_TWO = 2 / UNIT
+
+_TO_OCTAVES = UNIT / math.log(2.0)
+"""Differences of scores in `UNIT`, times this, are exponents of 2."""
+
+_HALVES = np.ldexp(1.0, -np.arange(64))
+"""Powers of 1/2. Classes that are less likely than 2^-63 have probability 0 in `UNIT`."""
+
+_TAYLOR = np.array([math.log(2.0) ** k / math.factorial(k) for k in range(9)])
+"""Of 2^x; between -1/2 and 1/2 the error is below 3e-10."""
+
+_SHORTER = 1.0 - 2.0**-40
+"""What rounding in float64 could make a shortened residual too long by is far less than this."""
+
+_BLOCK = 2**13
+"""Rows that are moved, weighed and summed while they lie in a processor's cache."""
+
+# See `kernel`: a row's part must not depend on where the row stands in a loop.
+_exact: Any = {"error_model": "numpy"}
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """The loss of S classes, as the curator knows it.
+
+    Attributes
+    ----------
+    n_classes
+        S, at least 3. Classes are numbered in the order of their labels.
+    """
+
+    n_classes: int
+
+    released: ClassVar[str] = (
+        "for each class, over all rows, the sum of 1 (rows of the class) or 0 less the predicted "
+        "probability of the class; for each feature, sums of this difference times numbers that "
+        "depend on a row's category or interval"
+    )
+
+    def targets(self, y: np.ndarray, domain: Domain) -> np.ndarray:
+        """Return the numbers of the classes, int32 (n,), from what the reader gives."""
+        return np.clip(y, 0, self.n_classes - 1).astype(np.int32)
+
+
+@kernel(inline="always")
+def _moved(score, change):  # type: ignore[no-untyped-def]
+    return np.int32(min(max(np.int32(score + change), -LARGEST), LARGEST))
+
+
+@kernel(inline="always")
+def _power_of_two(exponent):  # type: ignore[no-untyped-def]
+    """Return 2^exponent, exponent <= 0, of additions and products alone: the same bits anywhere."""
+    whole = math.floor(exponent + 0.5)
+    if whole <= -_HALVES.size:
+        return 0.0
+    rest, value = exponent - whole, _TAYLOR[_TAYLOR.size - 1]
+    for k in range(_TAYLOR.size - 2, -1, -1):
+        value = value * rest + _TAYLOR[k]
+    return value * _HALVES[-np.int64(whole)]
+
+
+@kernel("(int32[:, ::1], uint8[::1], int32[:, ::1])")
+def move_scores(scores, codes, change):  # type: ignore[no-untyped-def]
+    """Add ``change[codes]``, int32 (B, S) in all, to the scores, int32 (n, S), in place."""
+    for i in range(scores.shape[0]):
+        for s in range(scores.shape[1]):
+            scores[i, s] = _moved(scores[i, s], change[codes[i], s])
+
+
+@kernel("(int32[::1], uint8[::1], int32[::1])")
+def add_squares(norms, codes, squares):  # type: ignore[no-untyped-def]
+    """Add ``squares[codes]`` to `norms`, int32 (n,)."""
+    for i in range(norms.size):
+        norms[i] += squares[codes[i]]
+
+
+@kernel("(int32[:, ::1], int32[::1], int32[::1], float64, int32[:, ::1])", **_exact)
+def limited_residuals(scores, targets, norms, bound, out):  # type: ignore[no-untyped-def]
+    """Write the residual vectors, no longer than `bound` / sqrt(norm), into `out`, int32 (n, S).
+
+    Probabilities are truncated to whole numbers of `UNIT`, so a residual r is whole, and its
+    squared length an exact int64. The limit L is rounded down to a whole number. If |r|^2 > L^2,
+    each of its numbers is multiplied by (1 - 2^-40) L / |r| and truncated. The root, the quotient
+    and the products round by less than 2^-50, so none exceeds L / |r| times what it was, and
+    the length is at most L: to the last bit, whatever the scores are.
+    """
+    classes = scores.shape[1]
+    powers = np.empty(classes, np.float64)
+    for i in range(scores.shape[0]):
+        largest = scores[i, 0]
+        for s in range(1, classes):
+            largest = max(largest, scores[i, s])
+        total = 0.0
+        for s in range(classes):
+            behind = np.float64(np.int64(scores[i, s]) - np.int64(largest))
+            powers[s] = _power_of_two(behind * _TO_OCTAVES)
+            total += powers[s]
+        square = np.int64(0)
+        for s in range(classes):
+            residual = -np.int64(powers[s] / total * _ONE)
+            if s == targets[i]:
+                residual += np.int64(_ONE)
+            out[i, s] = residual
+            square += residual * residual
+        limit = np.int64(min(bound / math.sqrt(np.float64(norms[i])), _TWO))
+        if square > limit * limit:
+            factor = np.float64(limit) / math.sqrt(np.float64(square)) * _SHORTER
+            for s in range(classes):
+                out[i, s] = np.int32(np.float64(out[i, s]) * factor)
+
+
+@kernel("(int32[:, ::1], uint8[::1], int64[:, ::1])")
+def add_by_code(numbers, codes, sums):  # type: ignore[no-untyped-def]
+    """Add every row of numbers, int32 (n, S), to the sums of its code, int64 (B, S)."""
+    for i in range(numbers.shape[0]):
+        for s in range(numbers.shape[1]):
+            sums[codes[i], s] += numbers[i, s]
+
+
+def class_sums(
+    scores: np.ndarray,
+    targets: np.ndarray,
+    codes_of: Callable[[int], np.ndarray],
+    query: ClassResiduals,
+    changes: dict[int, np.ndarray],
+    classes: int,
+) -> ScaledInteger:
+    """Let the scores follow `changes`, and return what the rows add to the answer of `query`.
+
+    As `strategy.coded_sums` for two labels: exact for up to 2^27 rows.
+
+    Parameters
+    ----------
+    scores : int32 (n, S)
+        In `UNIT`; written to.
+    targets : int32 (n,)
+        The numbers of the classes.
+    codes_of
+        Returns the bins of a feature, uint8 (n,).
+    query
+        What is asked.
+    changes : dict of int32 (B, S)
+        What to add to the scores of the rows in each bin, by feature.
+    classes
+        S.
+
+    Returns
+    -------
+    ScaledInteger
+        int64 (numbers of all codes, S).
+
+    Raises
+    ------
+    SensitivityError
+        If norms are too large to be counted.
+    """
+    squares, bound = whole_squares(query), bound_in_units(query)
+    sums = {code.feature: np.zeros((code.n_bins, classes), np.int64) for code in query.codes}
+    columns = {feature: codes_of(feature) for feature in changes | squares}
+    for start in range(0, targets.size, _BLOCK):
+        part = slice(start, min(start + _BLOCK, targets.size))
+        norms = np.zeros(part.stop - start, np.int32)
+        for k, change in changes.items():
+            move_scores(scores[part], columns[k][part], change)
+        for k, each in squares.items():
+            add_squares(norms, columns[k][part], each)
+        residuals = np.empty((norms.size, classes), np.int32)
+        limited_residuals(scores[part], targets[part], norms, bound, residuals)
+        for k, total in sums.items():
+            add_by_code(residuals, columns[k][part], total)
+    numbers = [code.numbers(sums[code.feature]) for code in query.codes]
+    weights = np.concatenate([code.weights for code in query.codes])[:, None]
+    return ScaledInteger(np.concatenate(numbers), weights * UNIT * CENTRE_UNIT)
