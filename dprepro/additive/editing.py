@@ -242,7 +242,11 @@ def note_edits(model: AdditiveModel) -> None:
 
 
 def position_of(model: AdditiveModel, feature: str) -> int:
-    """Return the position of a feature; `DpreproError` if the model has none of that name."""
+    """Return the position of a feature; `DpreproError` if the model has none of that name.
+
+    Also if it has several classes.
+    """
+    model.require_one_score("an edit")
     names = [bins.feature.name for bins in model.bins_]
     if pair_position(model, feature) is not None:
         raise DpreproError(

@@ -37,6 +37,7 @@ from dprepro.additive.record import (
     FORMAT,
     INTERVALS,
     PREDICTION,
+    PREDICTION_OF_CLASSES,
     PREDICTION_OF_PAIRS,
     CategoricalRecord,
     IntervalsRecord,
@@ -81,7 +82,7 @@ class _Loaded(AdditiveModel):
 
 
 class LoadedClassifier(_Loaded, AdditiveClassifier):
-    """A binary classifier from a file."""
+    """A classifier from a file."""
 
 
 class LoadedRegressor(_Loaded, AdditiveRegressor):
@@ -213,15 +214,13 @@ def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None)
         origin = model.origin_ if isinstance(model, _Loaded) else {}
     return {
         "format": FORMAT,
-        "version": 3 if model.pairs_ else 2,
-        "prediction": PREDICTION_OF_PAIRS if model.pairs_ else PREDICTION,
-        "task": "regression" if classes is None else "binary",
+        **_kind_to_json(model),
         "classes": None if classes is None else classes.tolist(),
         **_names_to_json(model),
         "range": None if limits is None else list(limits),
         "named_columns": has_named_columns(model),
         "units": model.powers_._asdict(),
-        "intercept": whole_numbers(np.array([model.intercept_]), model.powers_.intercept)[0],
+        "intercept": _whole(np.array([model.intercept_]), model.powers_.intercept)[0],
         "features": [_feature_to_json(model, k) for k in range(len(model.bins_))],
         **(
             {"pairs": [_pair_to_json(model, pair) for pair in model.pairs_]} if model.pairs_ else {}
@@ -241,6 +240,24 @@ def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None)
         "ledger": None if ledger is None else ledger_to_json(ledger),
         "origin": dict(origin),
     }
+
+
+def _kind_to_json(model: AdditiveModel) -> dict[str, Any]:
+    """Return the version, how to predict, and the task."""
+    if model.several_classes:
+        return {"version": 4, "prediction": PREDICTION_OF_CLASSES, "task": "multiclass"}
+    return {
+        "version": 3 if model.pairs_ else 2,
+        "prediction": PREDICTION_OF_PAIRS if model.pairs_ else PREDICTION,
+        "task": "regression" if classes_of(model) is None else "binary",
+    }
+
+
+def _whole(values: np.ndarray, power: int) -> list[Any]:
+    """Return `whole_numbers` of values, (n,), or of several classes (n, S) as n lists."""
+    if values.ndim == 1:
+        return whole_numbers(values, power)
+    return [whole_numbers(each, power) for each in values]
 
 
 def _intervals_to_json(model: AdditiveModel) -> dict[str, Any]:
@@ -290,9 +307,9 @@ def _feature_to_json(model: AdditiveModel, k: int) -> dict[str, Any]:
         "missing": feature.missing,
         "missing_bin": bins.missing_bin if bins.missing_bin >= 0 else None,
         "labels": list(bins.labels),
-        "values": whole_numbers(model.shape_functions_[k], power),
+        "values": _whole(model.shape_functions_[k], power),
         "counts": whole_numbers(model.bin_counts_[k], model.powers_.counts),
-        "noise": None if noise is None else whole_numbers(noise[k], power),
+        "noise": None if noise is None else _whole(noise[k], power),
     }
 
 
@@ -320,7 +337,7 @@ def model_from_json(values: Any, where: str = "model") -> LoadedClassifier | Loa
         model.classes_ = np.array(record.classes, dtype=object if ends_in_nul else None)
     model.target_name_ = record.target
     if record.labels is not None:
-        model.labels_ = (record.labels[0], record.labels[1])
+        model.labels_ = tuple(record.labels)
     model.measured_in_ = {
         f.name: f.measured_in for f in record.features if f.measured_in is not None
     }
@@ -356,7 +373,8 @@ def _read_numbers(model: _Loaded, record: ModelRecord) -> None:
     model.shape_noise_ = [unit * np.array(deviations) for deviations in noise] or None
     places = {feature.name: k for k, feature in enumerate(features)}
     model.pairs_ = tuple(_pair(pair, places, unit, of_counts) for pair in record.pairs or ())
-    model.intercept_ = of_intercept * record.intercept
+    level = of_intercept * np.array(record.intercept)
+    model.intercept_ = level if level.ndim else float(level)
     model.edits_ = [
         Edit(
             e.feature, e.action, e.detail,
@@ -490,11 +508,13 @@ def _largest(
     power = power_for([np.array([size * _ROOM])])
     most, least = math.ldexp(_WHOLE, power), math.ldexp(1 - _WHOLE, power)
     found.powers_ = Powers(power, power, 0)
-    found.intercept_ = least
+    classes = classes_of(model)
+    several = () if classes is None or classes.size == 2 else (classes.size,)
+    found.intercept_ = np.full(several, least) if several else least
     found.bins_ = list(bins)
     found.bin_counts_ = [np.full(each.n_bins, _WHOLE) for each in bins]
     noise = math.ldexp(most, BEHIND)
-    found.shape_noise_ = [np.full(each.n_bins, noise) for each in bins]
+    found.shape_noise_ = [np.full((each.n_bins, *several), noise) for each in bins]
     names = [str(each.feature.name) for each in bins]
     # Not as `monotone` asks, with two bins already, so that each edit changes something.
     lowest = [0 if monotone.get(name) == "decreasing" else 1 for name in names]
@@ -502,6 +522,10 @@ def _largest(
         np.where(np.arange(each.n_bins) % 3 == place, -most, least)
         for each, place in zip(bins, lowest, strict=True)
     ]
+    if several:
+        found.shape_functions_ = [
+            np.repeat(shape[:, None], *several, axis=1) for shape in found.shape_functions_
+        ]
     couples = combinations(sorted(range(len(bins)), key=lambda k: -len(names[k])), 2)
     found.pairs_ = tuple(
         _largest_pair(sorted(couple), bins, least, noise) for couple in islice(couples, pairs)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -82,7 +83,7 @@ def sizes_of(model: AdditiveModel) -> ResidualSizes:
     """
     if not isinstance(model, AdditiveRegressor):
         raise DpreproError(
-            "prediction intervals are for regression; this is a model of two classes, whose "
+            "prediction intervals are for regression; this is a model of classes, whose "
             "probabilities say how sure it is"
         )
     if model.residual_sizes_ is None:
@@ -98,21 +99,24 @@ def sizes_of(model: AdditiveModel) -> ResidualSizes:
 class AdditiveModel(FrameModel):
     """An additive model g(E[y]) = intercept + f_1(x_1) + ... + f_K(x_K) with binned features.
 
-    It may also have functions of pairs of features, which are added, too.
+    It may also have functions of pairs of features, which are added, too. For S > 2 classes it has
+    S sums of this kind: each value of a function, and the intercept, are S numbers, of which the
+    probabilities are the softmax.
 
     Attributes
     ----------
     bins_ : list of FeatureBins
         How each feature's values become bins.
     shape_functions_ : list of ndarray, float64 (n_bins,)
-        f_k, one value a bin: log odds for classification, the target's unit for regression.
+        f_k, one value a bin: log odds for classification, the target's unit for regression. Of
+        several classes (n_bins, S), log odds of each over the geometric mean of all.
     bin_counts_ : list of ndarray, float64 (n_bins,)
         Training rows per bin (noisy where the model is private). f_k has mean zero under them.
-    intercept_ : float
+    intercept_ : float, or float64 (S,) of several classes
         The rest.
     powers_ : Powers
         Of two, of which all these are whole numbers; see `dprepro.additive.units`.
-    shape_noise_ : list of ndarray, float64 (n_bins,), or None
+    shape_noise_ : list of ndarray, as the functions, or None
         Standard deviation of the noise in each value as it was released, where it is known; see
         `dprepro.additive.shapes.noise_variance`.
     pairs_ : sequence of PairTerm
@@ -125,8 +129,8 @@ class AdditiveModel(FrameModel):
         What was changed after the fit, in order; see `dprepro.additive.editing`.
     target_name_ : str or None
         The name of the target, where it is known: `dprepro fit` takes it from the card.
-    labels_ : (str, str) or None
-        Classification: what the data call both classes, in the order of ``classes_``, where that
+    labels_ : tuple of str or None
+        Classification: what the data call the classes, in the order of ``classes_``, where that
         is known, such as ("<=50K", ">50K").
     measured_in_ : mapping of str to str
         The units of measure of features by their names, as far as they are known.
@@ -135,7 +139,7 @@ class AdditiveModel(FrameModel):
     bins_: list[FeatureBins]
     shape_functions_: list[np.ndarray]
     bin_counts_: list[np.ndarray]
-    intercept_: float
+    intercept_: Any
     powers_: Powers
     edits_: list[Edit]
     pairs_: Sequence[PairTerm] = ()
@@ -143,13 +147,14 @@ class AdditiveModel(FrameModel):
     measurement_: Measurement | None = None
     shape_noise_: list[np.ndarray] | None = None
     target_name_: str | None = None
-    labels_: tuple[str, str] | None = None
+    labels_: tuple[str, ...] | None = None
     measured_in_: Mapping[str, str] = MappingProxyType({})
 
     def contributions(self, X: Any) -> np.ndarray:
         """Return f_k(x_k) of every row and feature, float64 (n, K): the exact local explanation.
 
-        Of a model with P functions of pairs (n, K + P), in the order of `term_names`. Values whose
+        Of a model with P functions of pairs (n, K + P), in the order of `term_names`. Of a model of
+        S classes (n, K, S), one number for each class. Values whose
         bin the model does not know (an unseen category without an "other" bin, a missing value
         where the training data had none) contribute 0, also to pairs.
         """
@@ -158,11 +163,11 @@ class AdditiveModel(FrameModel):
             bins.encode(frame[name]) for name, bins in zip(frame.columns, self.bins_, strict=True)
         ]
         single = [
-            np.append(shape, 0.0)[code]
+            np.append(shape, np.zeros((1, *shape.shape[1:])), axis=0)[code]
             for code, shape in zip(codes, self.shape_functions_, strict=True)
         ]
         double = [term.at(codes[term.pair.first], codes[term.pair.second]) for term in self.pairs_]
-        return np.column_stack([*single, *double])
+        return np.stack([*single, *double], axis=1)
 
     @property
     def term_names(self) -> list[str]:
@@ -170,6 +175,21 @@ class AdditiveModel(FrameModel):
         names = [str(bins.feature.name) for bins in self.bins_]
         pairs = [term.pair for term in self.pairs_]
         return [*names, *(pair_name(names[pair.first], names[pair.second]) for pair in pairs)]
+
+    @property
+    def several_classes(self) -> bool:
+        """Whether it has more than two classes, and so as many numbers for each bin."""
+        return np.ndim(self.intercept_) > 0
+
+    def require_one_score(self, what: str) -> None:
+        """Raise DpreproError if the model has several classes, for which `what` is not made yet."""
+        if self.several_classes:
+            raise DpreproError(
+                f"{what} takes a model of two classes or of a number, and this one has "
+                f"{self.intercept_.size} classes. Of such a model there are predictions, also with "
+                "their contributions (`dprepro predict --explain`), and Python (`dprepro export "
+                "--to python`)"
+            )
 
     def to_interpret(self) -> Any:
         """Return the model as an explainable boosting machine of interpret, for its dashboard.
@@ -179,39 +199,44 @@ class AdditiveModel(FrameModel):
         Raises
         ------
         DpreproError
-            If interpret-core is not installed.
+            If interpret-core is not installed, or the model has several classes.
         """
         check_is_fitted(self)
+        self.require_one_score("to_interpret()")
         with needs_extra("interpret", "to_interpret() needs interpret-core"):
             from dprepro.additive.export.interpret import to_interpret
         return to_interpret(self)
 
     def scores_of(self, contributions: np.ndarray) -> np.ndarray:
-        """Return the sums of the intercept and of contributions (n, K), float64 (n,)."""
+        """Return the sums of the intercept and of contributions, float64 (n,).
+
+        Of several classes (n, S).
+        """
         scores: np.ndarray = self.intercept_ + contributions.sum(axis=1)
         return scores
 
     def _scores(self, X: Any) -> np.ndarray:
         return self.scores_of(self.contributions(X))
 
-    def _set_shapes(self, shapes: list[np.ndarray], intercept: float) -> None:
+    def _set_shapes(self, shapes: list[np.ndarray], intercept: Any) -> None:
         """Store shape functions, centred by the bin counts; what is taken out joins the intercept.
 
         Then all of them, pairs, their noise and the counts are rounded to their grids. Pairs are
         centred already. No data is read.
         """
         means = [
-            float(np.average(shape, weights=counts)) if counts.sum() > 0 else 0.0
+            np.average(shape, axis=0, weights=counts) if counts.sum() > 0 else 0.0
             for shape, counts in zip(shapes, self.bin_counts_, strict=True)
         ]
         centred = [s - m for s, m in zip(shapes, means, strict=True)]
-        level = np.array([intercept + sum(means)])
+        level = np.atleast_1d(intercept + sum(means))
         functions = [*centred, *(term.values for term in self.pairs_)]
         noise = self.shape_noise_ or []
         self.powers_ = Powers.of(functions, level, self.bin_counts_, noise)
         self.pairs_ = tuple(term.on_grids(self.powers_) for term in self.pairs_)
         self.shape_functions_ = [on_grid(shape, self.powers_.functions) for shape in centred]
-        self.intercept_ = float(on_grid(level, self.powers_.intercept)[0])
+        level = on_grid(level, self.powers_.intercept)
+        self.intercept_ = level if np.ndim(intercept) else float(level[0])
         self.bin_counts_ = [on_grid(counts, self.powers_.counts) for counts in self.bin_counts_]
         if self.shape_noise_ is not None:
             self.shape_noise_ = [
@@ -221,19 +246,34 @@ class AdditiveModel(FrameModel):
 
 
 class AdditiveClassifier(BinaryModel, AdditiveModel):
-    """Binary classification with the logistic link."""
+    """Classification: of two classes with the logistic link, of several with the softmax."""
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the log odds of ``classes_[1]``, float64 (n,)."""
+        """Return the log odds of ``classes_[1]``, float64 (n,); of several classes (n, S).
+
+        There they are log odds of each class over the geometric mean of all.
+        """
         return self._scores(X)
 
+    def probabilities_of(self, scores: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the classes, float64 (n, S), of scores (n,) or (n, S)."""
+        return super().probabilities_of(scores) if scores.ndim == 1 else softmax(scores, axis=1)
+
+    def places_of(self, scores: np.ndarray) -> np.ndarray:
+        """Return the place of the likeliest class in ``classes_``, int (n,), of scores."""
+        places = scores > self._middle if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(places).astype(int)
+
+    def labels_of(self, scores: np.ndarray) -> np.ndarray:
+        """Return the likeliest class, (n,), of scores."""
+        return self.classes_[self.places_of(scores)]
+
     @property
-    def class_names(self) -> tuple[str, str]:
-        """What both classes are called: as the data call them, where that is known."""
+    def class_names(self) -> tuple[str, ...]:
+        """What the classes are called: as the data call them, where that is known."""
         if self.labels_ is not None:
             return self.labels_
-        negative, positive = map(str, self.classes_.tolist())
-        return negative, positive
+        return tuple(map(str, self.classes_.tolist()))
 
     @property
     def predict_interval(self) -> Any:

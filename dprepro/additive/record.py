@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain, pairwise
 from pathlib import Path
@@ -31,9 +31,9 @@ from dprepro.rows.partition import MAX_BINS
 from dprepro.runtime.errors import DpreproError
 
 FORMAT = "dprepro additive model"
-VERSIONS = (1, 2, 3)
-"""Of the format, all of which are read. A model with functions of pairs is written in the last one,
-any other in version 2, which older releases read, too."""
+VERSIONS = (1, 2, 3, 4)
+"""Of the format, all of which are read. A model of several classes is written in the last one, one
+with functions of pairs in version 3, any other in version 2, which older releases read, too."""
 
 PREDICTION = (
     "Values and noise are whole numbers of 2 to the power of units.functions, the intercept of 2 "
@@ -46,6 +46,19 @@ PREDICTION = (
     "given, are what the data call both classes."
 )
 """How to use a file without this package; it is part of the file."""
+
+PREDICTION_OF_CLASSES = (
+    "Values and noise are whole numbers of 2 to the power of units.functions, the intercept of 2 "
+    "to the power of units.intercept, counts of 2 to the power of units.counts. "
+    "The intercept, each of the values and the noise of each are as many numbers as there are "
+    "classes, in their order. Add to the intercept, class by class, one value of each feature. "
+    "Numeric: values[number of cuts <= x]. "
+    "Categorical: values[groups[position of x among the categories]]; an unlisted category takes "
+    "the bin labelled (other). Missing: values[missing_bin]. Where there is no such bin, add 0. "
+    "With the sums s, the probability of class k is exp(s[k]) over the sum of all exp(s). "
+    "The labels, if given, are what the data call the classes."
+)
+"""How to use a file of several classes without this package; it is part of the file."""
 
 INTERVALS = (
     "About percents[j] percent of rows like those fitted to have a target that is at most sizes[j] "
@@ -72,8 +85,13 @@ _KEYS = {"unaccounted": "unpaid"}
 _NAMES = {key: name for name, key in _KEYS.items()}
 
 Text = Annotated[str, Field(max_length=10_000)]
+MOST_CLASSES = 1000
+
+NotNegative = Annotated[float, Field(ge=0)]
 Values = Annotated[list[float], Field(min_length=1, max_length=MAX_BINS)]
-Counts = Annotated[list[Annotated[float, Field(ge=0)]], Field(max_length=MAX_BINS)]
+Counts = Annotated[list[NotNegative], Field(max_length=MAX_BINS)]
+OfClasses = Annotated[list[float], Field(min_length=3, max_length=MOST_CLASSES)]
+NoiseOfClasses = Annotated[list[NotNegative], Field(min_length=3, max_length=MOST_CLASSES)]
 
 
 class _Record(BaseModel):
@@ -85,9 +103,9 @@ class _Feature(_Record):
     missing: bool
     missing_bin: Annotated[int, Field(ge=0)] | None
     labels: Annotated[list[Text], Field(max_length=MAX_BINS)]
-    values: Values
+    values: Values | Annotated[list[OfClasses], Field(min_length=1, max_length=MAX_BINS)]
     counts: Counts
-    noise: Counts | None
+    noise: Counts | Annotated[list[NoiseOfClasses], Field(max_length=MAX_BINS)] | None
     measured_in: Text | None = None
 
     @model_validator(mode="after")
@@ -224,20 +242,29 @@ class EditRecord(_Record):
     after: Values
 
 
+def flat(numbers: Iterable[float | list[float]]) -> Iterator[float]:
+    """Yield numbers, and those of lists of them."""
+    for each in numbers:
+        yield from each if isinstance(each, list) else (each,)
+
+
 class ModelRecord(_Record):
     """The whole file."""
 
     format: Literal["dprepro additive model"]
-    version: Literal[1, 2, 3]
+    version: Literal[1, 2, 3, 4]
     prediction: Text
-    task: Literal["binary", "regression"]
-    classes: Annotated[list[bool | int | float | Text], Field(min_length=2, max_length=2)] | None
+    task: Literal["binary", "multiclass", "regression"]
+    classes: (
+        Annotated[list[bool | int | float | Text], Field(min_length=2, max_length=MOST_CLASSES)]
+        | None
+    )
     target: Text | None = None
-    labels: Annotated[list[Text], Field(min_length=2, max_length=2)] | None = None
+    labels: Annotated[list[Text], Field(min_length=2, max_length=MOST_CLASSES)] | None = None
     range: Annotated[list[float], Field(min_length=2, max_length=2)] | None
     named_columns: bool
     units: UnitsRecord | None = None
-    intercept: float
+    intercept: float | OfClasses
     features: Annotated[list[FeatureRecord], Field(min_length=1, max_length=100_000)]
     pairs: Annotated[list[PairRecord], Field(min_length=1, max_length=10_000)] | None = None
     edits: Annotated[list[EditRecord], Field(max_length=10_000)]
@@ -248,17 +275,11 @@ class ModelRecord(_Record):
 
     @model_validator(mode="after")
     def _fits_together(self) -> ModelRecord:
-        if (self.classes is None) == (self.task == "binary"):
-            raise ValueError("classes are for binary models, which need them")
-        if self.classes is not None and len(set(map(type, self.classes))) != 1:
-            raise ValueError("classes must be of one type")
-        if self.classes is not None and not self.classes[0] < self.classes[1]:  # type: ignore[operator]
-            raise ValueError("classes must ascend")
-        if self.labels is not None and (self.task != "binary" or len(set(self.labels)) != 2):
-            raise ValueError("labels are the two different names of the classes of a binary model")
-        if self.range is not None and (self.task == "binary" or self.range[0] > self.range[1]):
+        is_regression = self.task == "regression"
+        self._check_classes()
+        if self.range is not None and (not is_regression or self.range[0] > self.range[1]):
             raise ValueError("a range is [lower, upper] of a regression model")
-        if self.intervals is not None and self.task == "binary":
+        if self.intervals is not None and not is_regression:
             raise ValueError("intervals are for regression")
         known = self.measurement
         if known is not None and (known.scores is None) == (self.task == "binary"):
@@ -272,6 +293,34 @@ class ModelRecord(_Record):
         self._check_pairs()
         self._check_edits()
         return self
+
+    def _check_classes(self) -> None:
+        classes, several = self.classes, self.task == "multiclass"
+        if (classes is None) != (self.task == "regression"):
+            raise ValueError("classes are for models of classes, which need them")
+        if classes is not None and len(set(map(type, classes))) != 1:
+            raise ValueError("classes must be of one type")
+        if classes is not None and not all(a < b for a, b in pairwise(classes)):  # type: ignore[operator]
+            raise ValueError("classes must ascend")
+        size = len(classes or ())
+        if classes is not None and (size > 2) != several:
+            raise ValueError("a binary model has two classes, a multiclass one more")
+        labels = self.labels
+        if labels is not None and not len(labels) == len(set(labels)) == size:
+            raise ValueError("labels are different names of the classes, one for each")
+        if several != (self.version == 4):
+            raise ValueError("several classes are for version 4, which needs them")
+        if several and (self.edits or self.pairs or self.measurement):
+            raise ValueError("a model of several classes has no edits, pairs or measurement")
+        each = [self.intercept]
+        for feature in self.features:
+            each += [*feature.values, *([] if feature.noise is None else feature.noise)]
+        sizes = {len(numbers) if isinstance(numbers, list) else 1 for numbers in each}
+        if sizes != {size if several else 1}:
+            raise ValueError(
+                "the intercept, each value and each noise must be one number, or of several "
+                "classes one for each class"
+            )
 
     def _check_pairs(self) -> None:
         if (self.pairs is not None) != (self.version == 3):
@@ -299,15 +348,17 @@ class ModelRecord(_Record):
             raise ValueError("values, counts, noise and the intercept must be whole numbers")
 
     def _numbers(self) -> Iterator[float]:
-        yield self.intercept
+        yield from flat([self.intercept])
         for term in (*self.features, *(self.pairs or ())):
-            yield from chain(term.values, term.counts, term.noise or ())
+            yield from chain(flat(term.values), term.counts, flat(term.noise or ()))
         for edit in self.edits:
             yield from chain(edit.before, edit.after)
 
     def _check_edits(self) -> None:
         """Refuse edits that do not lead, one after the other, to the present values."""
-        now = {term.name: term.values for term in (*self.features, *(self.pairs or ()))}
+        now: dict[str, Any] = {
+            term.name: term.values for term in (*self.features, *(self.pairs or ()))
+        }
         for number, edit in reversed(list(enumerate(self.edits, start=1))):
             if edit.feature not in now:
                 raise ValueError(

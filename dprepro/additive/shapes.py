@@ -84,7 +84,11 @@ def importance(shape: Shape) -> float:
 
 
 def shapes_of(model: AdditiveModel) -> list[Shape]:
-    """Return the functions of a fitted model: those of its features in their order, then pairs."""
+    """Return the functions of a fitted model: those of its features in their order, then pairs.
+
+    Raises DpreproError for a model of several classes.
+    """
+    model.require_one_score("a plot or a table of functions, or a page,")
     released: dict[str, np.ndarray] = {}
     for edit in model.edits_:
         released.setdefault(edit.feature, np.array(edit.before))

@@ -70,8 +70,8 @@ def predict(
     """Predict new rows with a saved model; the rows need not fit into memory.
 
     Columns are found by their names, in any order; others are ignored. For classification the file
-    gets `prediction`, the label as the data call it, and `probability`, that of the positive label.
-    For regression it gets `prediction`.
+    gets `prediction`, the label as the data call it, and `probability`, that of the positive label;
+    of several classes `probability of LABEL` for each. For regression it gets `prediction`.
 
     Rows are read as in training. A number outside its bounds falls into the first or the last bin,
     as if it were the bound. A category that the model does not know counts as "(other)". A missing
@@ -86,7 +86,8 @@ def predict(
 
     --explain adds `log_odds` (regression: `sum`), `intercept`, and `contribution of FEATURE` for
     each feature and each pair of features. Intercept and contributions add up to it, but for
-    rounding below 1e-12 of the largest. The probability is 1 / (1 + exp(-log_odds)); the prediction
+    rounding below 1e-12 of the largest. The probability is 1 / (1 + exp(-log_odds)), but of several
+    classes they are of the predicted one over the geometric mean of all; the prediction
     of a regression is the sum, clipped to the range of the target where the model has one. The last
     column is `notes`: the features of the row whose value the model does not know, such as "age:
     above its bounds; sex: unknown category".
@@ -120,6 +121,6 @@ def _summary(model: AdditiveModel) -> str:
     from dprepro.additive.model import AdditiveClassifier
 
     of_target = "" if model.target_name_ is None else f" of {model.target_name_!r}"
-    if isinstance(model, AdditiveClassifier):
+    if isinstance(model, AdditiveClassifier) and not model.several_classes:
         return f"predictions{of_target}; `probability` is that of {model.class_names[1]!r}"
     return f"predictions{of_target}"

@@ -64,7 +64,7 @@ class Rows:
     frame : (n, K)
         The features; see `read_frame`.
     targets : (n,)
-        Classification: the labels as float32 codes 0 and 1. Regression: float64.
+        Classification: the labels as float32 codes 0, 1, .... Regression: float64.
     """
 
     frame: pd.DataFrame
@@ -273,7 +273,7 @@ def read_training_rows(
     frame = read_frame(model, X, reset=True).reset_index(drop=True)
     if task == "regression":
         return Private(Rows(frame, read_targets(model, frame, y)))
-    model.classes_, labels = read_labels(model, frame, y, domain)
+    model.classes_, labels = read_labels(model, frame, y, domain, task)
     return Private(Rows(frame, labels))
 
 
@@ -295,7 +295,7 @@ def _chunked_rows(
     validate_data(model, pd.DataFrame(columns=chunked.names), reset=True, skip_check_array=True)
     if task != "regression":
         none = np.empty(0, dtype=chunked.table.label_dtype(y))
-        model.classes_ = labels_as_kept(public_classes(model, domain, none))
+        model.classes_ = labels_as_kept(public_classes(model, domain, none, task))
     return chunked
 
 
@@ -311,7 +311,7 @@ def _collection_rows(
     )
     validate_data(model, rows.features, reset=True, skip_check_array=True)
     if task != "regression":
-        labels = public_classes(model, domain, np.asarray(rows.targets))
+        labels = public_classes(model, domain, np.asarray(rows.targets), task)
         model.classes_ = labels_as_kept(labels)
     return rows
 
@@ -333,7 +333,7 @@ def _read_chunk(
     _refuse_infinite(frame)
     if task == "regression":
         return Rows(frame, read_targets(model, frame, y))
-    return Rows(frame, read_labels(model, frame, y, domain)[1])
+    return Rows(frame, read_labels(model, frame, y, domain, task)[1])
 
 
 def _settings_of(model: Any) -> dict[str, str]:

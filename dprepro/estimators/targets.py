@@ -27,13 +27,29 @@ _FAR_FROM_ZERO = 2.0**12
 """Ranges away from 0, in float32 with 12 binary digits left."""
 
 
+def task_of_labels(y: Any, domain: Domain | None) -> TaskKind:
+    """Return "multiclass" if there are more than two labels, else "binary".
+
+    They are those of the domain; without one, those of y, a column in memory.
+    """
+    if domain is not None:
+        return "multiclass" if len(domain.target) > 2 else "binary"
+    several = np.ndim(y) == 1 and pd.Series(y).nunique() > 2
+    return "multiclass" if several else "binary"
+
+
 def read_labels(
-    model: BaseEstimator, frame: pd.DataFrame, y: Any, domain: Domain | None = None
+    model: BaseEstimator,
+    frame: pd.DataFrame,
+    y: Any,
+    domain: Domain | None = None,
+    task: TaskKind = "binary",
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the two classes, sorted, and y as float32 codes 0, 1 (n,).
+    """Return the classes, sorted, and y as their float32 codes 0, 1, ... (n,).
 
     With a public `domain` the classes are its own, whichever of them occur: y holds its labels as
-    text, or their codes 0 and 1 as numbers. Else they are the two that occur.
+    text, or their codes 0, 1, ... as numbers. Else they are those that occur. For a binary task
+    there are two.
 
     Raises
     ------
@@ -46,10 +62,13 @@ def read_labels(
             # None is a text, as texts and others are not mixed: float64, whatever numbers they are.
             with suppress(TypeError, ValueError, OverflowError):
                 y = y.astype(np.float64)
-        classes = public_classes(model, domain, y)
+        classes = public_classes(model, domain, y, task)
     else:
-        classes = _observed_classes(model, y)
-    return labels_as_kept(classes), _is(y, classes[1]).astype(np.float32)
+        classes = _observed_classes(model, y, task)
+    codes = np.zeros(len(y), np.float32)
+    for code, label in enumerate(classes[1:], start=1):
+        codes[_is(y, label)] = code
+    return labels_as_kept(classes), codes
 
 
 def labels_as_kept(labels: np.ndarray) -> np.ndarray:
@@ -59,25 +78,32 @@ def labels_as_kept(labels: np.ndarray) -> np.ndarray:
     return np.array(labels.tolist())
 
 
-def public_classes(model: BaseEstimator, domain: Domain, y: np.ndarray) -> np.ndarray:
-    """Return the two labels of a public domain, sorted, as y of this dtype holds them.
+def public_classes(
+    model: BaseEstimator, domain: Domain, y: np.ndarray, task: TaskKind = "binary"
+) -> np.ndarray:
+    """Return the labels of a public domain, sorted, as y of this dtype holds them.
 
     Raises ValueError if y holds anything else.
     """
-    check_target(domain, "binary")
+    check_target(domain, task)
     # By the type of y alone: what its rows hold must not decide how a row is read.
     if y.dtype.kind in "biuf":
-        classes = np.array([0, 1], dtype=y.dtype)
+        codes = np.arange(len(domain.target))
+        classes = codes if y.dtype.kind == "b" and codes.size > 2 else codes.astype(y.dtype)
     else:
         texts = sorted(map(str, domain.target))
         # An array of texts drops a NUL at the end, and then two labels can be one.
         as_objects = y.dtype == object or any(text.endswith("\0") for text in texts)
         classes = np.array(texts, dtype=object if as_objects else None)
-    if y.dtype.kind not in "biufOUT" or not (_is(y, classes[0]) | _is(y, classes[1])).all():
+    known = np.zeros(len(y), bool)
+    for label in classes:
+        known |= _is(y, label)
+    if y.dtype.kind not in "biufOUT" or not known.all():
+        codes_in_words = "0 and 1" if classes.size == 2 else f"0 to {classes.size - 1}"
         raise ValueError(
             f"{type(model).__name__}: y must hold the domain's labels "
-            f"{' and '.join(map(repr, domain.target))} as text, or their codes 0 and 1 as numbers, "
-            "but it holds something else: np.unique(y) shows what"
+            f"{' and '.join(map(repr, domain.target))} as text, or their codes {codes_in_words} as "
+            "numbers, but it holds something else: np.unique(y) shows what"
         )
     return classes
 
@@ -110,7 +136,7 @@ def _is(y: np.ndarray, label: Any) -> np.ndarray:
     return same
 
 
-def _observed_classes(model: BaseEstimator, y: np.ndarray) -> np.ndarray:
+def _observed_classes(model: BaseEstimator, y: np.ndarray, task: TaskKind) -> np.ndarray:
     if y.dtype.kind in "biu":
         ends = np.array([y.min(), y.max()])
         if ends[0] != ends[1] and ((y == ends[0]) | (y == ends[1])).all():
@@ -118,7 +144,7 @@ def _observed_classes(model: BaseEstimator, y: np.ndarray) -> np.ndarray:
     with values_withheld("y"):
         check_classification_targets(y)
     classes = np.unique(y)
-    if classes.size != 2:
+    if classes.size != 2 and not (task == "multiclass" and classes.size > 2):
         raise ValueError(
             f"{type(model).__name__}: Only binary classification is supported and y must hold "
             f"both labels, but it holds {'1 class' if classes.size == 1 else 'more classes'}"
@@ -183,9 +209,12 @@ def _centre_and_power(y: np.ndarray) -> tuple[float, int]:
 def check_target(domain: Domain, task: TaskKind) -> None:
     """Raise ValueError if the domain's target is not of the task's kind."""
     labels = [isinstance(value, str) for value in domain.target]
-    fits = len(labels) == 2 and (not any(labels) if task == "regression" else all(labels))
-    if not fits:
-        needed = "bounds (lower, upper)" if task == "regression" else "two labels (strings)"
+    fits = len(labels) == 2 or (task == "multiclass" and len(labels) > 2)
+    if not (fits and (not any(labels) if task == "regression" else all(labels))):
+        needed = {
+            "regression": "bounds (lower, upper)", "binary": "two labels (strings)",
+            "multiclass": "two labels or more (strings)",
+        }[task]  # fmt: skip
         raise ValueError(
             f"the domain's target must be {needed} for a {task} task"
             + (f", got {', '.join(map(str, domain.target))}" if domain.is_public else "")

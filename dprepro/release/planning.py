@@ -145,6 +145,11 @@ def _unfit(method: Method, task: TaskKind, allows_floating_point: bool) -> str:
         )
     if not isinstance(_example(method, task), AdditiveModel):
         return "makes no additive model, and only these have a model file"
+    if task == "multiclass":
+        return (
+            "makes models of several classes, which have no statement and no page yet: `dprepro "
+            "fit` writes one to a file, or make the target one class against all others"
+        )
     return ""
 
 

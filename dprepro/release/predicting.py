@@ -406,11 +406,13 @@ class NewRows:
 def predictions(model: AdditiveModel, X: pd.DataFrame, wanted: Wanted) -> dict[str, np.ndarray]:
     """Return the columns that are written of rows X, (n, K), by their names, each (n,).
 
-    "prediction": the likelier class, or the predicted target. "probability", float64: that of the
-    second class. With an `interval` also "lower" and "upper", float64: its ends. With `explain`
-    also "log_odds" or "sum", "intercept", and "contribution of NAME" for each feature and each pair
-    of features, float64: the sum of the intercept and of all contributions, before it is clipped to
-    the range that a regression model may have.
+    "prediction": the likeliest class, or the predicted target. "probability", float64: that of the
+    second class; of several classes "probability of CLASS" for each. With an `interval` also
+    "lower" and "upper", float64: its ends. With `explain` also "log_odds" or "sum", "intercept",
+    and "contribution of NAME" for each feature and each pair of features, float64: the sum of the
+    intercept and of all contributions, before it is clipped to the range that a regression model
+    may have. Of several classes these are of the predicted class: log odds of it over the geometric
+    mean of all.
 
     Raises
     ------
@@ -426,16 +428,20 @@ def predictions(model: AdditiveModel, X: pd.DataFrame, wanted: Wanted) -> dict[s
             ends = model.predict_interval(X, wanted.interval)
     scores = model.scores_of(contributions)
     columns: dict[str, np.ndarray] = {}
+    intercept = None if model.several_classes else np.full(len(scores), model.intercept_)
     if isinstance(model, AdditiveClassifier):
-        likelier = model.probabilities_of(scores)[:, 1]
-        columns["prediction"] = np.array(model.class_names, dtype=object)[(scores > 0).astype(int)]
-        columns["probability"] = likelier
+        names, places = _of_probabilities(model), model.places_of(scores)
+        columns["prediction"] = np.array(model.class_names, dtype=object)[places]
+        columns |= dict(zip(names, model.probabilities_of(scores).T[-len(names) :], strict=True))
+        if model.several_classes:
+            contributions = np.take_along_axis(contributions, places[:, None, None], axis=2)[..., 0]
+            scores = np.take_along_axis(scores, places[:, None], axis=1)[:, 0]
+            intercept = model.intercept_[places]
     elif isinstance(model, AdditiveRegressor):
         columns["prediction"] = model.targets_of(scores)
     if ends is not None:
         columns["lower"], columns["upper"] = ends.T
     if wanted.explain:
-        intercept = np.full(len(scores), model.intercept_)
         parts = [scores, intercept, *contributions.T]
         columns |= dict(zip(_explained(model), parts, strict=True))
     return columns
@@ -524,7 +530,8 @@ def _schema(rows: NewRows, model: AdditiveModel, wanted: Wanted) -> pa.Schema:
     """Return the columns that are written, with their types."""
     made = [("prediction", pa.float64())]
     if isinstance(model, AdditiveClassifier):
-        made = [("prediction", pa.string()), ("probability", pa.float64())]
+        probabilities = [(name, pa.float64()) for name in _of_probabilities(model)]
+        made = [("prediction", pa.string()), *probabilities]
     if wanted.interval is not None:
         made += [("lower", pa.float64()), ("upper", pa.float64())]
     if wanted.explain:
@@ -538,6 +545,13 @@ def _schema(rows: NewRows, model: AdditiveModel, wanted: Wanted) -> pa.Schema:
             "the table, or leave it out"
         )
     return schema
+
+
+def _of_probabilities(model: AdditiveClassifier) -> list[str]:
+    """Return the names of the columns of probabilities."""
+    if not model.several_classes:
+        return ["probability"]
+    return [f"probability of {name}" for name in model.class_names]
 
 
 def _explained(model: AdditiveModel) -> list[str]:

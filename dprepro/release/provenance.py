@@ -167,9 +167,8 @@ def take_names(model: AdditiveModel, card: Card) -> None:
     made others of them.
     """
     model.target_name_ = card.target_title
-    if card.task == "binary":
-        negative, positive = map(str, card.public_target or ())
-        model.labels_ = (negative, positive)
+    if card.task != "regression":
+        model.labels_ = tuple(map(str, card.public_target or ())) or None
     features = {str(bins.feature.name) for bins in model.bins_}
     model.measured_in_ = {name: unit for name, unit in card.measured_in.items() if name in features}
 

@@ -382,7 +382,7 @@ def state(model: Loaded, content: bytes, publisher: Publisher) -> Statement:
     Raises
     ------
     DpreproError
-        If the file has no ledger: then there is nothing to state.
+        If the file has no ledger: then there is nothing to state. Or if it has several classes.
     """
     ledger = ledger_of(model)
     if ledger is None:
@@ -431,11 +431,13 @@ def _one_each(publisher: Publisher) -> str:
 
 
 def _data(model: Loaded) -> DataDomain:
+    model.require_one_score("a statement")
     is_regression = isinstance(model, LoadedRegressor)
+    labels = None if model.labels_ is None else (model.labels_[0], model.labels_[1])
     return DataDomain(
         task="regression" if is_regression else "binary",
         target=model.target_name_,
-        labels=model.labels_,
+        labels=labels,
         target_bounds=model.range_ if isinstance(model, LoadedRegressor) else None,
         features=[_feature(model, k) for k in range(len(model.bins_))],
     )

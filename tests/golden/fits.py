@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.data.encode import ENCODINGS
@@ -30,13 +30,14 @@ Table = tuple[pd.DataFrame, np.ndarray, Domain]
 @cache
 def table(task: str) -> Table:
     """Return rows, targets and public domain: four numeric features and a categorical one."""
-    load = load_diabetes if task == "regression" else load_breast_cancer
+    load = {"regression": load_diabetes, "multiclass": load_wine}.get(task, load_breast_cancer)
     X, y = load(return_X_y=True, as_frame=True)
     X = X.iloc[:, :NUMERIC_FEATURES].reset_index(drop=True)
     bounds = [(float(np.floor(X[name].min())), float(np.ceil(X[name].max()))) for name in X]
     features = [NumericFeature(name, *ends) for name, ends in zip(X, bounds, strict=True)]
     X["c"] = pd.Categorical.from_codes(np.arange(len(X)) % 3, CATEGORIES)
-    target = (20.0, 350.0) if task == "regression" else ("0", "1")
+    labels = ("0", "1", "2") if task == "multiclass" else ("0", "1")
+    target = (20.0, 350.0) if task == "regression" else labels
     domain = Domain((*features, CategoricalFeature("c", CATEGORIES)), target)
     return X, y.to_numpy(float if task == "regression" else int), domain
 
@@ -64,7 +65,7 @@ def private_fits() -> dict[str, Fit]:
     fits = {
         f"{name}/{task}": Fit(method, task)
         for name, method in registry.all_methods().items()
-        for task in sorted(method.tasks - {"multiclass"})
+        for task in sorted(method.tasks)
         if method.takes_epsilon and name != OF_IMAGES
     }
     others = {

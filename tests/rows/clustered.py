@@ -23,11 +23,12 @@ FEATURES = (*NUMBERS, CategoricalFeature("c", ("a", "b", "d"), missing=True))
 
 def domain(task: str, is_frame: bool = True) -> Domain:
     """Return the public domain of the rows; arrays have no categories."""
-    return Domain(FEATURES if is_frame else NUMBERS, ("0", "1") if task == "y" else (-12.0, 12.0))
+    targets = {"y": ("0", "1"), "k": ("0", "1", "2"), "z": (-12.0, 12.0)}
+    return Domain(FEATURES if is_frame else NUMBERS, targets[task])
 
 
 def frame(n: int = N) -> pd.DataFrame:
-    """Return the rows: more columns than the domain has, labels y and targets z."""
+    """Return the rows: more columns than the domain has, labels y, classes k and targets z."""
     rng = np.random.default_rng(5)
     table = pd.DataFrame(
         {
@@ -39,6 +40,7 @@ def frame(n: int = N) -> pd.DataFrame:
     )
     table["z"] = table["x1"] + 3 * (table["c"] == "a") + rng.normal(size=n)
     table["y"] = (table["z"] > 1).astype(int)
+    table["k"] = table["y"] + (table["z"] > 4)
     return table
 
 

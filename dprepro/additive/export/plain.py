@@ -111,8 +111,15 @@ class PlainModel:
 
 
 def plain(model: AdditiveModel, missing: Collection[str] = MISSING_TEXTS) -> PlainModel:
-    """Return a fitted model as numbers; `missing` are texts that stand for a missing value."""
-    labels = model.class_names if isinstance(model, AdditiveClassifier) else None
+    """Return a fitted model as numbers; `missing` are texts that stand for a missing value.
+
+    Raises DpreproError for a model of several classes.
+    """
+    model.require_one_score("an export to SQL or ONNX")
+    labels = None
+    if isinstance(model, AdditiveClassifier):
+        negative, positive = model.class_names
+        labels = negative, positive
     limits = model.range_ if isinstance(model, AdditiveRegressor) else None
     terms = tuple(
         term_of(bins, values, missing)

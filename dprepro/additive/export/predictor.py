@@ -130,6 +130,8 @@ def read(model, row):  # type: ignore[no-untyped-def]
 
 def said(model, found):  # type: ignore[no-untyped-def]
     """Return what a model says of a row that was read."""
+    if model["task"] == "multiclass":
+        return said_of_classes(model, found)
     power = model["units"]
     parts = {"intercept": model["intercept"] * 2.0 ** power["intercept"]}
     for feature in model["features"]:
@@ -160,6 +162,31 @@ def said(model, found):  # type: ignore[no-untyped-def]
         "log_odds": score,
         **parts,
         "notes": notes,
+    }
+
+
+def said_of_classes(model, found):  # type: ignore[no-untyped-def]
+    """Return what a model of several classes says of a row that was read.
+
+    Scores and contributions are those of the likeliest class.
+    """
+    names = list(map(str, model.get("labels") or model["classes"]))
+    of_intercept, unit = (2.0 ** model["units"][key] for key in ("intercept", "functions"))
+    parts = {"intercept": [value * of_intercept for value in model["intercept"]]}
+    for feature in model["features"]:
+        b, _ = found[feature["name"]]
+        values = [0] * len(names) if b is None else feature["values"][b]
+        parts["contribution of " + feature["name"]] = [value * unit for value in values]
+    scores = [math.fsum(each) for each in zip(*parts.values())]  # noqa: B905
+    largest = max(scores)
+    place = scores.index(largest)
+    powers = [math.exp(score - largest) for score in scores]
+    return {
+        "prediction": names[place],
+        **{"probability of " + name: each / sum(powers) for name, each in zip(names, powers)},  # noqa: B905
+        "log_odds": largest,
+        **{name: values[place] for name, values in parts.items()},
+        "notes": "; ".join(f"{name}: {what}" for name, (_, what) in found.items() if what),
     }
 
 

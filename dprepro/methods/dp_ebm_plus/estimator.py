@@ -43,6 +43,7 @@ from dprepro.methods.dp_ebm_plus.pairs import (
     learn_with_pairs,
     most_pairs,
 )
+from dprepro.methods.dp_ebm_plus.softmax import Softmax
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger
@@ -74,8 +75,8 @@ class _DPEBMPlus(DPEstimator, AdditiveModel):
     random_state: int | None = None
 
     def _train(
-        self, rows: Private[FitRows], domain: Domain, loss: Loss, width: float = 1.0
-    ) -> tuple[list[np.ndarray], float, np.ndarray | None]:
+        self, rows: Private[FitRows], domain: Domain, loss: Loss | Softmax, width: float = 1.0
+    ) -> tuple[list[np.ndarray], Any, np.ndarray | None]:
         """Return functions, intercept and `residual_quantiles`; set what describes bins, and pairs.
 
         All are multiplied by `width`, the unit of the loss.
@@ -101,7 +102,7 @@ class _DPEBMPlus(DPEstimator, AdditiveModel):
         return shapes, width * intercept, None if sizes is None else width * sizes
 
     def _learn(
-        self, curator: PlusCurator, domain: Domain, loss: Loss, budget: PrivacyBudget
+        self, curator: PlusCurator, domain: Domain, loss: Any, budget: PrivacyBudget
     ) -> tuple[list[FeatureBins], list[Function], float, np.ndarray | None, list[PairFunction]]:
         if self.pairs:
             return learn_with_pairs(curator, domain, loss, budget, self.n_epochs, self.pairs)

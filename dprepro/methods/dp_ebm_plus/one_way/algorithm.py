@@ -21,6 +21,8 @@ All else is post-processing: bins (`bins`), functions and levels (`booster`, `pr
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
@@ -54,6 +56,8 @@ from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import gdp_part
 from dprepro.rows.table import report
 
+Learner = TypeVar("Learner", bound=Booster)
+
 HISTOGRAMS_SHARE = 0.1
 """Share of mu^2 that goes to the histograms."""
 
@@ -68,7 +72,7 @@ def learn(
     All of them are in the unit of the loss.
     """
     start = totals(curator, loss, budget)
-    bins, effects, booster = divide(curator, domain, loss, budget, start, n_epochs)
+    bins, effects, booster = divide(curator, domain, loss, budget, start, n_epochs, Booster)
     curator.tell(StartOfScores(int(to_units(booster.level.values[0]))))
     for number in range(n_epochs):
         epoch(curator, booster, number)
@@ -92,8 +96,12 @@ def divide(
     budget: PrivacyBudget,
     start: Start,
     n_epochs: int,
-) -> tuple[list[FeatureBins], list[Effect], Booster]:
-    """Ask 2 and open 3: return each feature's bins and function of zeros, and what learns them."""
+    kind: Callable[..., Learner],
+) -> tuple[list[FeatureBins], list[Effect], Learner]:
+    """Ask 2 and open 3: return each feature's bins and function of zeros, and what learns them.
+
+    `kind` makes that: see `Booster`.
+    """
     n_features = len(domain.features)
     mu, spent = gdp_part(budget, HISTOGRAMS_SHARE)
     curator.open_histograms(mu, n_features, spent, grouped=False)
@@ -114,7 +122,7 @@ def divide(
     learned = [k for k, effect in enumerate(effects) if effect.counts.size > 1]
     part = part_of_a_feature(len(learned))
     questions = [question(k, found[k], noise / usual, part) for k in learned]
-    booster = Booster(loss, start, [effects[k] for k in learned], questions, deviation, n_epochs)
+    booster = kind(loss, start, [effects[k] for k in learned], questions, deviation, n_epochs)
     return [each.bins for each in found], effects, booster
 
 

@@ -332,9 +332,8 @@ class Booster:
 
         `spread` is the variance of the sum of all functions, as if features were independent.
         """
-        loss, level = self.loss, float(self.level.values[0])
-        others = spread - effect.spread
-        expected, slopes = loss.response(effect.values, effect.shares, self.start, level, others)
+        loss = self.loss
+        expected, slopes = self._response(effect, spread)
         rows = self.within * effect.counts
         effect.answers.add(sums + rows * expected, scale, self._weights[number])
         gained, h = effect.answers.mean - rows * expected, rows * slopes
@@ -348,6 +347,11 @@ class Booster:
         own = np.maximum(h * sampling, _LEAST_SAMPLING * noise)
         found = posteriors(t, own, shared, h, question.priors, self.start.unit)
         return mixture(found, OF_SIZES)
+
+    def _response(self, effect: Effect, spread: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return `Loss.response` of a function; `spread` is that of `_infer`."""
+        others, level = spread - effect.spread, float(self.level.values[0])
+        return self.loss.response(effect.values, effect.shares, self.start, level, others)
 
     def _change(self, effect: Effect, likely: Posterior) -> np.ndarray:
         """Set a function's band; return by how much it moves, float64 (B,)."""

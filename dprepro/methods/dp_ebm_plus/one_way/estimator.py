@@ -6,12 +6,16 @@ from typing import Any
 
 from dprepro.data.domain import Domain
 from dprepro.estimators.base import tagged
+from dprepro.estimators.inputs import fitting, read_training_rows, resolve_domain_of
+from dprepro.estimators.targets import task_of_labels
 from dprepro.methods.dp_ebm_plus.curator import PlusCurator
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC as LABELS
 from dprepro.methods.dp_ebm_plus.losses import Loss
+from dprepro.methods.dp_ebm_plus.one_way import classes
 from dprepro.methods.dp_ebm_plus.one_way.algorithm import EPOCHS, learn
 from dprepro.methods.dp_ebm_plus.one_way.losses import LOGISTIC, SQUARED
+from dprepro.methods.dp_ebm_plus.softmax import Softmax
 from dprepro.privacy.budget import PrivacyBudget
 
 
@@ -22,9 +26,11 @@ class _Learned:
     n_epochs: int | None
 
     def _learn(
-        self, curator: PlusCurator, domain: Domain, loss: Loss, budget: PrivacyBudget
+        self, curator: PlusCurator, domain: Domain, loss: Loss | Softmax, budget: PrivacyBudget
     ) -> tuple[Any, ...]:
         n_epochs = EPOCHS if self.n_epochs is None else self.n_epochs
+        if isinstance(loss, Softmax):
+            return *classes.learn(curator, domain, budget, n_epochs), None, []
         of_loss = LOGISTIC if loss is LABELS else SQUARED
         return *learn(curator, domain, of_loss, budget, n_epochs), []
 
@@ -36,9 +42,34 @@ class _Learned:
             )
 
 
-@tagged(poor_score=True)
+@tagged(poor_score=True, multi_class=True)
 class DPEBMPlus22Classifier(_Learned, DPEBMPlusClassifier):
-    """Version 22 of `DPEBMPlusClassifier`: the same guarantee, parameters and attributes."""
+    """Version 22 of `DPEBMPlusClassifier`: the same guarantee, parameters and attributes.
+
+    It also takes more than two labels: S of the public domain. Then answer 1 is the number of rows
+    of each class, to which a row adds 1 in one place; and in an epoch a row adds its residual
+    vector, (S,), times its code: the query has the sensitivity c as well
+    (`queries.ClassResiduals`). Functions, their noise and the intercept are of each class:
+    float64 (n_bins, S) and (S,). They add up to 0 over the classes, and probabilities are the
+    softmax of the scores. Such a model has no `monotone` features.
+    """
+
+    @fitting
+    def fit(self, X: Any, y: Any) -> DPEBMPlus22Classifier:
+        """Fit to X (n, K) and y (n,), as `DPEBMPlusClassifier`, with two labels or more."""
+        if task_of_labels(y, self.domain) == "binary":
+            super().fit(X, y)
+            return self
+        if self.monotone:
+            raise ValueError(
+                "monotone is for two labels: which way a function of several classes goes depends "
+                "on the class. Leave it out"
+            )
+        rows = read_training_rows(self, X, y, self.domain, "multiclass", in_chunks=True)
+        domain = resolve_domain_of(self, rows, "multiclass")
+        shapes, intercepts, _ = self._train(rows, domain, Softmax(self.classes_.size))
+        self._set_shapes(shapes, intercepts)
+        return self
 
 
 @tagged(poor_score=True)
