@@ -195,11 +195,10 @@ class Code:
     def numbers(self, sums: np.ndarray) -> np.ndarray:
         """Return what rows with these sums in the bins, int64 (B,), come to: int64 (C,), exact.
 
-        Whole numbers of w_c `CENTRE_UNIT` times the unit of the sums. Of several sums in each bin,
-        (B, S), as many numbers, (C, S).
+        Whole numbers of w_c `CENTRE_UNIT` times the unit of the sums.
         """
         mixed = round(1 / CENTRE_UNIT) * sums if self.mix is None else self.mix @ sums
-        return np.asarray(mixed - np.multiply.outer(self.centre, sums.sum(axis=0)))
+        return np.asarray(mixed - self.centre * sums.sum())
 
 
 def _is_within(numbers: np.ndarray, least: float, most: float) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from dprepro.data.domain import Domain
 from dprepro.methods.dp_ebm_plus.kernel import LARGEST, UNIT
 from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, ClassResiduals
-from dprepro.methods.dp_ebm_plus.strategy import bound_in_units, whole_squares
+from dprepro.methods.dp_ebm_plus.strategy import _NORM_BITS, whole_squares
 from dprepro.privacy.query import ScaledInteger
 from dprepro.runtime.kernels import kernel
 
@@ -178,7 +178,8 @@ def class_sums(
     SensitivityError
         If norms are too large to be counted.
     """
-    squares, bound = whole_squares(query), bound_in_units(query)
+    squares = whole_squares(query)
+    bound = query.bound / UNIT * 2.0 ** (_NORM_BITS / 2)
     sums = {code.feature: np.zeros((code.n_bins, classes), np.int64) for code in query.codes}
     columns = {feature: codes_of(feature) for feature in changes | squares}
     for start in range(0, targets.size, _BLOCK):
@@ -192,6 +193,9 @@ def class_sums(
         limited_residuals(scores[part], targets[part], norms, bound, residuals)
         for k, total in sums.items():
             add_by_code(residuals, columns[k][part], total)
-    numbers = [code.numbers(sums[code.feature]) for code in query.codes]
+    numbers = [
+        np.stack([code.numbers(of_class) for of_class in sums[code.feature].T], axis=1)
+        for code in query.codes
+    ]
     weights = np.concatenate([code.weights for code in query.codes])[:, None]
     return ScaledInteger(np.concatenate(numbers), weights * UNIT * CENTRE_UNIT)

@@ -223,7 +223,7 @@ def coded_sums(
     sums = {code.feature: np.zeros(code.n_bins, np.int64) for code in query.codes}
     features = list(changes | squares)
     columns = {feature: codes_of(feature) for feature in features}
-    bound = bound_in_units(query)
+    bound = query.bound / UNIT * 2.0 ** (_NORM_BITS / 2)
     for start in range(0, scores.size, _BLOCK):
         part = slice(start, min(start + _BLOCK, scores.size))
         norms = np.zeros(part.stop - start, np.int32)
@@ -237,11 +237,6 @@ def coded_sums(
     numbers = [code.numbers(sums[code.feature]) for code in query.codes]
     weights = np.concatenate([code.weights for code in query.codes])
     return ScaledInteger(np.concatenate(numbers), weights * UNIT * CENTRE_UNIT)
-
-
-def bound_in_units(query: Coded) -> float:
-    """Return what, over the root of a row's `whole_squares`, limits its residual in `UNIT`."""
-    return query.bound / UNIT * 2.0 ** (_NORM_BITS / 2)
 
 
 def whole_squares(query: Coded) -> dict[int, np.ndarray]:
