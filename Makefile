@@ -153,8 +153,9 @@ lint: install-dev ## Check style, types, import rules, and the files that CI ser
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 # Needs nothing of what install-dev installs: both can go on at a time.
-wheel-test: $(VENV)/bin/python ## Run the quickstart from the wheel: newest Python, and oldest with the lowest versions
+wheel-test: $(VENV)/bin/python ## Run the quickstart from the wheel: newest Python, and oldest with the lowest versions; release from it
 	$(BIN)/python .ci/wheel.py $(WHEEL_TEST)
+	$(BIN)/python tools/wheel_release.py
 
 release: $(VENV)/bin/python ## Make wheel, sdist, list of parts (SBOM) and checksums of this commit in out/release
 	$(BIN)/python .ci/release.py
