@@ -63,6 +63,7 @@ def origin_of(
     origin: dict[str, Any] = {"config": config}
     if all_rows or task.is_private:
         origin |= {name: known[name] for name in _DECIDED if name in known}
+        origin |= _of_all_that_was_released(model, task)
         origin["rows"] = "all" if all_rows else "of one split"
     else:
         origin["task"] = known
@@ -71,6 +72,21 @@ def origin_of(
     if reason := why_not_for_release(model, task.is_private):
         origin["not_for_release"] = reason
     return origin
+
+
+def _of_all_that_was_released(model: AdditiveModel, task: Task) -> dict[str, Any]:
+    """Return the epsilon and delta of a measured model, and those of its fit, which are a part.
+
+    Whoever reads of one epsilon takes it for what the file spends, measurement included. Without
+    one a fit spends what its task says, and nothing is returned.
+    """
+    ledger = ledger_of(model)
+    if model.measurement_ is None or ledger is None:
+        return {}
+    return {
+        "epsilon": ledger.epsilon, "delta": ledger.delta,
+        "fit_epsilon": task.epsilon, "fit_delta": task.delta,
+    }  # fmt: skip
 
 
 def save_fitted(

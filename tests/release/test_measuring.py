@@ -89,6 +89,10 @@ def test_a_release_for_patients_says_how_good_it_is_and_what_that_spent(tmp_path
     )
     assert "agree" in dprepro("verify", out)
     assert measured_of(load_model(out / "model.json")) == found
+    said = load_model(out / "model.json").origin_
+    assert (said["epsilon"], said["delta"]) == (4, 1e-5)  # of fit and measurement together
+    of_fit = mu_of(said["fit_epsilon"], said["fit_delta"])
+    assert math.hypot(of_fit, mu_of(0.6 * 4, 1e-5)) == pytest.approx(mu_of(4, 1e-5))
 
 
 def test_figures_that_the_counts_do_not_give_are_found(tmp_path: Path) -> None:

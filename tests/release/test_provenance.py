@@ -71,7 +71,8 @@ def test_a_model_of_all_rows_says_only_what_was_decided_and_has_none_to_score_it
     path = lab.folder / "m.json"
     assert save_fitted(model, "lab", task, path, all_rows=True) is None
     origin = load_model(path).origin_
-    assert origin["rows"] == "all"
+    assert (origin["rows"], origin["epsilon"]) == ("all", 4.0)
+    assert "fit_epsilon" not in origin  # nothing was measured
     assert not {"task", "seed", "split", "data_fingerprint"} & set(origin)
     with pytest.raises(DpreproError, match=r"all rows, so no test rows are left .* `--split 0`"):
         trained_on(origin, path)
