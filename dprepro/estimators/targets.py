@@ -34,7 +34,10 @@ def task_of_labels(y: Any, domain: Domain | None) -> TaskKind:
     """
     if domain is not None:
         return "multiclass" if len(domain.target) > 2 else "binary"
-    several = np.ndim(y) == 1 and pd.Series(y).nunique() > 2
+    found, several = np.asarray(y), False
+    if found.ndim == 1 or found.shape[1:] == (1,):
+        with suppress(TypeError):  # of what is no label; the reader says so
+            several = pd.Series(found.ravel()).nunique() > 2
     return "multiclass" if several else "binary"
 
 
