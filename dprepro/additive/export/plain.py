@@ -115,7 +115,7 @@ def plain(model: AdditiveModel, missing: Collection[str] = MISSING_TEXTS) -> Pla
 
     Raises DpreproError for a model of several classes.
     """
-    model.require_one_score("an export to SQL or ONNX")
+    model.require_one_score("an export to ONNX")
     labels = None
     if isinstance(model, AdditiveClassifier):
         negative, positive = model.class_names
@@ -127,6 +127,24 @@ def plain(model: AdditiveModel, missing: Collection[str] = MISSING_TEXTS) -> Pla
     )
     pairs = tuple(_pair(model, term, missing) for term in model.pairs_)
     return PlainModel(float(model.intercept_), terms, labels, limits, pairs)
+
+
+def plain_of_classes(
+    model: AdditiveModel, missing: Collection[str] = MISSING_TEXTS
+) -> list[PlainModel]:
+    """Return a model of several classes as numbers: one of sums for each class; see `plain`."""
+    return [
+        PlainModel(
+            float(intercept),
+            tuple(
+                term_of(bins, values[:, s], missing)
+                for bins, values in zip(model.bins_, model.shape_functions_, strict=True)
+            ),
+            labels=None,
+            limits=None,
+        )
+        for s, intercept in enumerate(model.intercept_)
+    ]
 
 
 def _pair(model: AdditiveModel, term: PairTerm, missing: Collection[str]) -> PairTerms:

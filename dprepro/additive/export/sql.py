@@ -16,9 +16,10 @@ from dprepro.additive.export.plain import (
     PlainModel,
     free_name,
     plain,
+    plain_of_classes,
     refuse_unwritable,
 )
-from dprepro.additive.model import AdditiveModel
+from dprepro.additive.model import AdditiveClassifier, AdditiveModel
 from dprepro.data.card_parts import MISSING_TEXTS
 from dprepro.data.cell_values import number_of
 from dprepro.runtime.errors import DpreproError
@@ -34,7 +35,7 @@ _COMMENT = """\
 _LARGEST_EXACT = 2.0**53
 # MySQL and BigQuery treat a backslash as the beginning of an escape: a name could end a string.
 _REFUSED = "\\"
-_SAID = "prediction"
+_SAID, _LIKELY = "prediction", "probability"
 _WHY = "which some databases treat as something else than itself"
 _OF_NUMBERS = ["below its bounds", "above its bounds", "infinite", "not a number"]
 _TEXT, _NUMBER, _PLACE = range(3)
@@ -49,7 +50,8 @@ def to_sql(
     """Return a SELECT of all columns of a table and of predictions.
 
     Predictions come first. Classification: ``prediction`` (a label), ``probability`` (of the second
-    class) and ``log_odds``. Regression: ``prediction``, which is clipped where the model has a
+    class) and ``log_odds``; of several classes ``probability of CLASS`` and ``log_odds of CLASS``
+    for each. Regression: ``prediction``, which is clipped where the model has a
     range, and ``sum``. Then ``notes``, as of `dprepro.release.predicting`; a row with a value that
     is refused there has NULLs and a note. If a feature has such a name, the column gets a _ more.
 
@@ -72,7 +74,12 @@ def to_sql(
     of `AdditiveModel.scores_of` by rounding alone; where all values are whole numbers of one unit,
     by nothing.
     """
-    known, spoken = plain(model, missing), DIALECTS[dialect]
+    spoken = DIALECTS[dialect]
+    if isinstance(model, AdditiveClassifier) and model.several_classes:
+        query = ClassQuery(plain_of_classes(model, missing), model.class_names, spoken)
+        check(query.model, table, spoken, query.made)
+        return query.text(table)
+    known = plain(model, missing)
     check(known, table, spoken)
     return Query(known, spoken).text(table)
 
@@ -89,9 +96,9 @@ class Query:
     def text(self, table: str) -> str:
         """Return the query about new rows in a table."""
         sql, model = self._sql, self._model
-        names = (self.score_name, "notes")
-        score, notes = (sql.name(free_name(name, model.names)) for name in names)
-        made = {score: self._score(), notes: self._notes()}
+        names = (*self.score_names, "notes")
+        *scores, notes = (sql.name(free_name(name, model.names)) for name in names)
+        made = dict(zip([*scores, notes], [*self._scores(), self._notes()], strict=True))
         layers = [
             {name: code for each in self._layers for name, code in each[position].items()}
             for position in (_TEXT, _NUMBER, _PLACE)
@@ -99,7 +106,8 @@ class Query:
         sources = f"{sql.name(table)} AS t CROSS JOIN (SELECT {sql.blanks()} AS blanks) AS b"
         # The sum before the table's columns: of two of one name databases take the first, or none.
         inner = sql.query(sources, layers, made)
-        columns = ",\n".join([*self._predictions(f"scored.{score}"), "scored.*"])
+        predictions = self._predictions(*(f"scored.{score}" for score in scores))
+        columns = ",\n".join([*predictions, "scored.*"])
         refused = ", ".join(f'"{what}"' for what in UNKNOWN[FIRST_REFUSED:])
         head = _COMMENT.format(said_of=self.said_of, title=sql.title, notes=notes, refused=refused)
         remark = f"-- {sql.remark}\n" if sql.remark else ""
@@ -110,7 +118,16 @@ class Query:
         """What the column of the score is called."""
         return "sum" if self._model.labels is None else "log_odds"
 
-    def _predictions(self, score: str) -> list[str]:
+    @property
+    def score_names(self) -> list[str]:
+        """What the columns of scores are called."""
+        return [self.score_name]
+
+    def _scores(self) -> list[str]:
+        return [self._score()]
+
+    def _predictions(self, *scores: str) -> list[str]:
+        (score,) = scores
         sql, model = self._sql, self._model
         prediction = sql.name(free_name(_SAID, model.names))
         if model.labels is None:
@@ -297,13 +314,73 @@ class Query:
         return f"t.{self._sql.name(term.name)}"
 
 
-def check(model: PlainModel, table: str, dialect: Dialect) -> None:
-    """Raise `DpreproError` if the database cannot have the names, texts or numbers of a model."""
+class ClassQuery(Query):
+    """The parts of a query about a model of several classes.
+
+    Parameters
+    ----------
+    models
+        The sums of each class; they differ in values alone.
+    labels
+        The names of the classes.
+
+    Attributes
+    ----------
+    model
+        The first of them.
+    made
+        The names of the columns that are made of labels.
+    """
+
+    def __init__(
+        self, models: Sequence[PlainModel], labels: Sequence[str], dialect: Dialect
+    ) -> None:
+        super().__init__(models[0], dialect)
+        self.model, self._models, self._labels = models[0], models, labels
+        self.made = [f"{what} of {label}" for what in (_LIKELY, "log_odds") for label in labels]
+
+    @property
+    def score_names(self) -> list[str]:
+        """What the columns of scores are called."""
+        return self.made[len(self._labels) :]
+
+    def _scores(self) -> list[str]:
+        return [Query(model, self._sql)._score() for model in self._models]
+
+    def _predictions(self, *scores: str) -> list[str]:
+        sql, names = self._sql, self._model.names
+        one, far, near = map(sql.number, (1.0, 700.0, -700.0))
+        cases = [
+            f"WHEN {' AND '.join(f'{score} >= {other}' for other in scores if other != score)} "
+            f"THEN {sql.text(label)}"
+            for score, label in zip(scores, self._labels, strict=True)
+        ]
+        columns = [f"{_case(cases)} AS {sql.name(free_name(_SAID, names))}"]
+        for score, name in zip(scores, self.made, strict=False):
+            # No argument of EXP is so large or so small that a database ends with an error.
+            gaps = [f"({other} - {score})" for other in scores if other != score]
+            odds = [
+                f"EXP(CASE WHEN {gap} > {far} THEN {far} WHEN {gap} < {near} THEN {near} "
+                f"ELSE {gap} END)"
+                for gap in gaps
+            ]
+            made = sql.name(free_name(name, names))
+            likely = f"{one} / {_balanced([one, *odds], '+')}"
+            # Scores that are NULL are not equal.
+            columns.append(f"CASE WHEN {score} = {score} THEN {likely} END AS {made}")
+        return columns
+
+
+def check(model: PlainModel, table: str, dialect: Dialect, made: Sequence[str] = ()) -> None:
+    """Raise `DpreproError` if the database cannot have the names, texts or numbers of a model.
+
+    `made` are names of columns that are made of labels.
+    """
     categories = chain.from_iterable(
         term.categories for term in model.terms if isinstance(term, CategoricalTerm)
     )
     absent = chain.from_iterable(term.missing_texts for term in model.terms)
-    texts = [table, *model.names, *(model.labels or ()), *categories, *absent]
+    texts = [table, *model.names, *(model.labels or ()), *made, *categories, *absent]
     refuse_unwritable(texts, "SQL", _REFUSED, _WHY)
     if not table or (dialect.in_names and "`" in table):
         raise DpreproError(
@@ -316,7 +393,7 @@ def check(model: PlainModel, table: str, dialect: Dialect) -> None:
             "the data, and fit again; or export the model with --to python, which takes it"
         )
     found: dict[str, str] = {}
-    for name in model.names:
+    for name in (*model.names, *made):
         if sign := next((sign for sign in name if sign in dialect.in_names), None):
             raise DpreproError(
                 f"{dialect.title} has no column that is called {name!r}, as it holds {sign!r}: "
@@ -324,7 +401,7 @@ def check(model: PlainModel, table: str, dialect: Dialect) -> None:
             )
         if (other := found.setdefault(dialect.same_name(name), name)) != name:
             raise DpreproError(
-                f"the names of features {other!r} and {name!r} are one to {dialect.title}, which "
+                f"the names of columns {other!r} and {name!r} are one to {dialect.title}, which "
                 "ignores capitals or cuts long names: rename one in the data, and fit again; or "
                 "export the model with --to python, which tells them apart"
             )

@@ -163,7 +163,8 @@ class _TreeQuery(Query):
     def _whole(self, k: int, term: NumericTerm | CategoricalTerm) -> str:
         return f"({self._at(k, term, lambda value: f'{value:.0f}')})"
 
-    def _predictions(self, score: str) -> list[str]:
+    def _predictions(self, *scores: str) -> list[str]:
+        (score,) = scores
         assert self._model.labels is not None
         negative, positive = map(self._sql.text, self._model.labels)
         chosen = ", ".join(map(str, np.flatnonzero(self._tree_of.label)))
