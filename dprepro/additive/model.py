@@ -187,8 +187,7 @@ class AdditiveModel(FrameModel):
             raise DpreproError(
                 f"{what} takes a model of two classes or of a number, and this one has "
                 f"{self.intercept_.size} classes. Of such a model there are predictions, also with "
-                "their contributions (`dprepro predict --explain`), and `dprepro export --to "
-                "python` or `sql`"
+                "their contributions (`dprepro predict --explain`), and `dprepro export`"
             )
 
     def to_interpret(self) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from dprepro.additive.export.plain import (
     PlainModel,
     free_name,
     plain,
+    plain_of_classes,
 )
-from dprepro.additive.model import AdditiveModel
+from dprepro.additive.model import AdditiveClassifier, AdditiveModel
 from dprepro.data.card_parts import MISSING_TEXTS
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.extras import needs_extra
@@ -43,12 +44,16 @@ def to_onnx(model: AdditiveModel, missing: Collection[str] = MISSING_TEXTS) -> A
     "prediction", string; regression "prediction", double. Also "notes", int64 (n, K): what of each
     feature's value the model does not know, as its position in `UNKNOWN`, 0 where all is known. The
     metadata of the model have both lists as JSON, "notes" and "features". If a feature has such a
-    name, the output gets a _ more. A graph cannot refuse a row: where a number is infinite, the
+    name, the output gets a _ more. Of S classes "log_odds" and "probability" are (n, S), in the
+    order of "classes" in the metadata. A graph cannot refuse a row: where a number is infinite, the
     outputs are NaN, and "prediction" is the empty string.
 
     Raises DpreproError if onnx is not installed, or a name cannot be one of ONNX.
     """
-    return Graph(import_onnx(), plain(model, missing)).proto()
+    onnx = import_onnx()
+    if isinstance(model, AdditiveClassifier) and model.several_classes:
+        return ClassGraph(onnx, plain_of_classes(model, missing), model.class_names).proto()
+    return Graph(onnx, plain(model, missing)).proto()
 
 
 def save_onnx(model: AdditiveModel, path: Path) -> None:
@@ -86,6 +91,7 @@ class Graph:
         self._known: set[str] = set()
         self._outputs: list[Any] = []
         self._notes: list[str] = []
+        self._listed: dict[str, Sequence[str]] = {}
 
     def proto(self) -> Any:
         """Return the model, checked."""
@@ -100,7 +106,7 @@ class Graph:
         made = self._make.make_model(
             graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="dprepro"
         )
-        listed = {"notes": UNKNOWN, "features": self._model.names}
+        listed = {"notes": UNKNOWN, "features": self._model.names, **self._listed}
         self._make.set_model_props(made, {name: json.dumps(each) for name, each in listed.items()})
         self._onnx.checker.check_model(made, full_check=True)
         return made
@@ -160,8 +166,16 @@ class Graph:
         place = self._node("Where", [self._node("IsInf", [x]), refused, place])
         if is_noted:
             self._note_number(term, x, is_absent)
-        table = self._constant([*term.values, term.missing, infinite])
-        return self._node("Gather", [table, place], axis=0)
+        return self._value(term, lambda t: [*t.values, t.missing, infinite], place)
+
+    def _value(
+        self,
+        term: NumericTerm | CategoricalTerm,
+        numbers: Callable[[Any], Sequence[float]],
+        place: str,
+    ) -> str:
+        """Add the node that takes the number of a place; return the name of the result, (n, 1)."""
+        return self._node("Gather", [self._constant(numbers(term)), place], axis=0)
 
     def _note_number(self, term: NumericTerm, x: str, is_absent: str) -> None:
         code, (lower, upper) = self._constant([[0]], np.int64), term.bounds
@@ -192,8 +206,7 @@ class Graph:
         return self._node("Gather", [self._constant([*pair.values, 0.0]), place], axis=0)
 
     def _categorical(self, term: CategoricalTerm, is_noted: bool) -> str:
-        values = dict.fromkeys(("", *term.missing_texts), term.missing)
-        values |= zip(term.categories, term.values, strict=True)
+        values = self._by_text(term)
         x = self._input(term.name, self._onnx.TensorProto.STRING)
         place = self._node(
             "LabelEncoder", [x], domain="ai.onnx.ml", keys_strings=list(values),
@@ -204,7 +217,14 @@ class Graph:
             codes = [0 if name in term.categories else absent for name in values]
             table = self._constant([*codes, UNKNOWN.index("unknown category")], np.int64)
             self._notes.append(self._node("Gather", [table, place], axis=0))
-        return self._node("Gather", [self._constant([*values.values(), term.other]), place], axis=0)
+        return self._value(term, lambda t: [*self._by_text(t).values(), t.other], place)
+
+    @staticmethod
+    def _by_text(term: CategoricalTerm) -> dict[str, float]:
+        """Return the values of the texts that a term knows."""
+        values = dict.fromkeys(("", *term.missing_texts), term.missing)
+        values |= zip(term.categories, term.values, strict=True)
+        return values
 
     def _input(self, name: str, kind: int) -> str:
         if name not in self._known:  # a pair has the inputs of its features
@@ -227,6 +247,45 @@ class Graph:
         name = f"{self._own}{len(self._nodes)}"
         self._nodes.append(self._make.make_node(kind, inputs, [name], **attributes))
         return name
+
+
+class ClassGraph(Graph):
+    """The nodes of the graph of several classes; their `models` differ in values alone."""
+
+    def __init__(self, onnx: Any, models: Sequence[PlainModel], labels: Sequence[str]) -> None:
+        super().__init__(onnx, models[0])
+        self._each, self._labels = models, labels
+        self._listed = {"classes": labels}
+
+    def _value(
+        self,
+        term: NumericTerm | CategoricalTerm,
+        numbers: Callable[[Any], Sequence[float]],
+        place: str,
+    ) -> str:
+        """Return the name of the numbers of all classes, (n, 1, S)."""
+        k = self._model.names.index(term.name)
+        of_classes = [numbers(model.terms[k]) for model in self._each]
+        table = self._constant(np.stack(of_classes, axis=1))
+        return self._node("Gather", [table, place], axis=0)
+
+    def _finish(self, parts: Sequence[str]) -> None:
+        size, one = len(self._labels), self._constant([1], np.int64)
+        table = self._node("Concat", list(parts), axis=1)
+        total = self._node("ReduceSum", [table, one], keepdims=0)
+        levels = self._constant([[model.intercept for model in self._each]])
+        scores = self._node("Add", [total, levels])
+        double, string = self._onnx.TensorProto.DOUBLE, self._onnx.TensorProto.STRING
+        self._output("log_odds", scores, double, size)
+        self._output("probability", self._node("Softmax", [scores], axis=1), double, size)
+        place = self._node("ArgMax", [scores], axis=1, keepdims=1)
+        is_refused = self._node("IsNaN", [self._node("ReduceSum", [scores, one], keepdims=1)])
+        place = self._node("Where", [is_refused, self._constant([[-1]], np.int64), place])
+        label = self._node(
+            "LabelEncoder", [place], domain="ai.onnx.ml",
+            keys_int64s=list(range(size)), values_strings=list(self._labels), default_string="",
+        )  # fmt: skip
+        self._output("prediction", label, string)
 
 
 def free_prefix(names: list[str]) -> str:

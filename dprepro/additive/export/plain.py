@@ -115,7 +115,7 @@ def plain(model: AdditiveModel, missing: Collection[str] = MISSING_TEXTS) -> Pla
 
     Raises DpreproError for a model of several classes.
     """
-    model.require_one_score("an export to ONNX")
+    model.require_one_score("a sum of one number for each feature")
     labels = None
     if isinstance(model, AdditiveClassifier):
         negative, positive = model.class_names

@@ -1,4 +1,6 @@
-"""SQL of a model of several classes says what `predict` says."""
+"""SQL and ONNX of a model of several classes say what `predict` says."""
+
+import json
 
 import numpy as np
 import pandas as pd
@@ -6,6 +8,7 @@ import pytest
 
 from dprepro.additive.bins import finest_bins
 from dprepro.additive.export.dialects import DIALECTS
+from dprepro.additive.export.onnx import to_onnx
 from dprepro.additive.export.sql import to_sql
 from dprepro.additive.file import model_from_json, model_to_json
 from dprepro.additive.units import Powers
@@ -57,6 +60,30 @@ def test_sql_says_what_predict_says(database, scale):
     scores = np.column_stack([said[f"log_odds of {label}"] for label in LABELS])
     np.testing.assert_allclose(scores, found.decision_function(X), atol=1e-9)
     assert said["notes"][2] == "c: unknown category"
+
+
+@pytest.mark.parametrize("scale", [1.0, 500.0])
+def test_the_graph_says_what_predict_says(scale):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    found = model(scale=scale)
+    session = runtime.InferenceSession(to_onnx(found).SerializeToString())
+    assert json.loads(session.get_modelmeta().custom_metadata_map["classes"]) == list(LABELS)
+    rows = [(x, c) for x in (0.1, 0.3, 0.6, 0.9, np.nan, np.inf) for c in ("u", "v", "w", "")]
+    x = np.array([[number] for number, _ in rows])
+    c = np.array([[text] for _, text in rows], dtype=object)
+    names = [output.name for output in session.get_outputs()]
+    said = dict(zip(names, session.run(names, {"x": x, "c": c}), strict=True))
+    known = np.isfinite(x[:, 0]) | np.isnan(x[:, 0])
+    X = pd.DataFrame({"x": x[known, 0], "c": c[known, 0]})
+    X["c"] = X["c"].where(X["c"] != "", None)
+    np.testing.assert_allclose(said["log_odds"][known], found.decision_function(X), atol=1e-12)
+    np.testing.assert_allclose(said["probability"][known], found.predict_proba(X), atol=1e-6)
+    expected = predictions(found, X, Wanted())["prediction"]
+    assert said["prediction"][known, 0].tolist() == expected.tolist()
+    assert said["prediction"].shape == (24, 1)
+    assert said["prediction"][~known, 0].tolist() == [""] * 4
+    assert np.isnan(said["log_odds"][~known]).all()
 
 
 def test_a_value_that_predict_refuses_has_no_prediction():

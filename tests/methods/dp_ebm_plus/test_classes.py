@@ -13,7 +13,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from dprepro.additive.editing import level, set_value
-from dprepro.additive.export.onnx import to_onnx
 from dprepro.additive.export.plain import to_python
 from dprepro.additive.file import load_model, model_from_json, model_to_json, save_model
 from dprepro.additive.shapes import shapes_of
@@ -387,7 +386,6 @@ def test_the_python_export_says_what_the_model_says(model, tmp_path):
 def test_what_is_not_made_of_several_classes_is_refused(model):
     refused = {
         "a plot or a table": lambda: shapes_of(model),
-        "an export to ONNX": lambda: to_onnx(model),
         "an edit": lambda: level(model, "x", 0.1, 0.5),
         "an edit takes": lambda: set_value(model, "x", 0.5, 1.0),
         r"to_interpret\(\)": model.to_interpret,
