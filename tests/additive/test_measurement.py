@@ -90,17 +90,35 @@ def test_without_noise_figures_are_those_of_the_rows() -> None:
     assert found.difference().value == pytest.approx((y - expit(scores)).mean())
 
 
-def test_residuals_have_their_mean_and_their_root_mean_square() -> None:
+def residuals_of(kind: str, n: int, rng: np.random.Generator) -> np.ndarray:
+    drawn: dict[str, Any] = {
+        "normal": lambda: rng.normal(0.2, 1.0, n),
+        "heavy": lambda: rng.standard_t(2, n),
+        "skewed": lambda: np.exp(rng.normal(0, 1, n)) - 1,
+        "two sizes": lambda: rng.normal(0, np.where(rng.random(n) < 0.05, 4.0, 0.2)),
+    }
+    return np.asarray(drawn[kind]())
+
+
+@pytest.mark.parametrize("kind", ["normal", "heavy", "skewed", "two sizes"])
+@pytest.mark.parametrize(("rows", "noise"), [(300, 5.0), (2000, 20.0)])
+def test_residuals_have_their_mean_and_their_root_mean_square(
+    kind: str, rows: int, noise: float
+) -> None:
+    """As they are clipped: by twice the size that 95% of them do not exceed."""
     rng = np.random.default_rng(5)
-    bound, held = 4.0, np.zeros((RUNS, 2))
+    many = residuals_of(kind, 400_000, rng)
+    bound, held = 2 * float(np.quantile(np.abs(many), 0.95)), np.zeros((RUNS, 2))
+    many = np.clip(many, -bound, bound)
+    mean, root = many.mean(), np.sqrt((many**2).mean())
     for run in range(RUNS):
-        residuals = np.clip(rng.normal(0.2, 1.0, 2000), -bound, bound) / bound
-        parts = np.array([residuals.sum() / 2, (residuals**2).sum() - 1000])
-        found = Sums(2000 + rng.normal(0, 20), parts + rng.normal(0, 20, 2), 20.0)
-        pairs = ((found.mean_residual(), 0.2), (found.root_mean_square(), np.sqrt(1.04)))
+        residuals = np.clip(residuals_of(kind, rows, rng), -bound, bound) / bound
+        parts = np.array([residuals.sum() / 2, (residuals**2).sum() - rows / 2])
+        found = Sums(rows + rng.normal(0, noise), parts + rng.normal(0, noise, 2), noise)
+        pairs = ((found.mean_residual(), mean), (found.root_mean_square(), root))
         held[run] = [e.lower * bound <= true <= e.upper * bound for e, true in pairs]
-    assert (held.mean(axis=0) >= LEAST).all()
-    exact = Sums(2000.0, parts, 1e-9)
+    assert (held.mean(axis=0) >= LEAST).all(), held.mean(axis=0)
+    exact = Sums(float(rows), parts, 1e-9)
     assert exact.root_mean_square().value == pytest.approx(np.sqrt((residuals**2).mean()))
     assert exact.mean_residual().value == pytest.approx(residuals.mean())
 

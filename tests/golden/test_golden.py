@@ -7,6 +7,7 @@ After a change that is meant to change bits, `make golden` writes the file anew.
 
 import json
 import os
+import platform
 import subprocess
 import sys
 
@@ -20,7 +21,7 @@ from tests.golden.__main__ import main
 from tests.golden.conditions import COMPILER, CONDITIONS, other_library
 from tests.golden.digest import digest
 from tests.golden.fits import FLOATING, GOLDEN, bits, exact_fits, fitted, private_fits
-from tests.golden.nearly import TOLERANCE, described, differences, ledger_text, sums
+from tests.golden.nearly import SAME_BITS, TOLERANCE, described, differences, ledger_text, sums
 
 STORED = json.loads(GOLDEN.read_text(encoding="utf-8"))
 
@@ -83,6 +84,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.skipif(platform.machine() not in SAME_BITS, reason="the switches are of x86-64")
 def test_libraries_choose_as_the_conditions_say():
     old, four = (printed_under(variables, "-c", CHOSEN) for variables in CONDITIONS.values())
     assert (old["loops"], old["kernels"], old["threads"]) == ([], "generic", [1])
