@@ -167,7 +167,10 @@ def in_short(measured: Measured | None) -> str:
         )
     if whole.error.value is None or area is not None:
         return "it was measured, and the noise hides it"
-    return f"root mean squared error {with_interval(whole.error)}, on rows that did not train it"
+    return (
+        f"root mean squared error {with_interval(whole.error)}, on rows that did not train it; a "
+        f"residual beyond {measured.bound:.4g} counts as that"
+    )
 
 
 def in_words(measured: Measured, label: str = "") -> list[str]:
@@ -194,8 +197,10 @@ def in_words(measured: Measured, label: str = "") -> list[str]:
         )
     else:
         said.append(
-            f"A residual beyond {measured.bound:.4g} counts as {measured.bound:.4g}: if many are, "
-            "the error is larger than this."
+            f"A residual beyond {measured.bound:.4g} counts as {measured.bound:.4g}, since one row "
+            "must not move a sum further. Errors and intervals are of residuals so limited. If a "
+            "few are far beyond, the error without the limit is larger, and may lie above the "
+            "interval."
         )
     if groups:
         said.append(
