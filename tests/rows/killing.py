@@ -26,6 +26,7 @@ import dprepro.methods.dp_ebm_plus.curator
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.methods.dp_ebm_plus.one_way.estimator import DPEBMPlus22Classifier
 from dprepro.privacy.curator_base import listening
 from dprepro.rows import answer_log, ingest, partition, store, table
 from dprepro.rows.folder import ANSWERS, Folder
@@ -42,6 +43,7 @@ MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
     "adaptive": (DPEBMClassifier, {"n_epochs": 3, "sensitivity": "sound", "max_leaves": 4}),
     "regression": (DPEBMRegressor, {"n_epochs": 3}),
     "plus labels": (DPEBMPlusClassifier, {"n_epochs": 12}),  # a query each
+    "plus classes": (DPEBMPlus22Classifier, {"n_epochs": 12}),
     # Rows are not few: a query for each feature.
     "plus regression": (DPEBMPlusRegressor, {"n_epochs": 3, "epsilon": 8.0}),
 }
@@ -86,13 +88,16 @@ def rows(n: int = ROWS) -> pd.DataFrame:
         }
     )
     target = z + 3 * (frame["c"] == "a") + rng.normal(size=n)
-    return frame.assign(labels=np.where(target > 1, "yes", "no"), numbers=target, other=-target)
+    kinds = np.where(target > 1, np.where(target > 3, "high", "mid"), "low")
+    return frame.assign(
+        labels=np.where(target > 1, "yes", "no"), kinds=kinds, numbers=target, other=-target
+    )
 
 
 def fit_in_memory(fit: Fit, frame: pd.DataFrame) -> dict[str, Any]:
     """Return what a fit to rows in memory publishes."""
     names = [feature.name for feature in FEATURES]
-    return published(model_of(fit).fit(frame[names], frame[_target(fit)]))
+    return published(model_of(fit).fit(frame[names], frame[target_of(fit)]))
 
 
 def run(fit: Fit) -> dict[str, Any] | None:
@@ -138,14 +143,16 @@ def _log(fit: Fit) -> Path:
     return fit.folder.with_name("log.jsonl")
 
 
-def _target(fit: Fit) -> str:
-    is_regression = "regression" in fit.model
-    return fit.target or ("numbers" if is_regression else "labels")
+def target_of(fit: Fit) -> str:
+    """Return the name of the column of targets."""
+    known = {"regression": "numbers", "classes": "kinds"}
+    return fit.target or known.get(fit.model.split()[-1], "labels")
 
 
 def model_of(fit: Fit) -> Any:
     kind, params = MODELS[fit.model]
-    target = (-10.0, 10.0) if "regression" in fit.model else ("no", "yes")
+    known: dict[str, Any] = {"regression": (-10.0, 10.0), "classes": ("high", "low", "mid")}
+    target = known.get(fit.model.split()[-1], ("no", "yes"))
     return kind(
         domain=Domain(FEATURES, target), random_state=fit.seed, n_jobs=fit.n_jobs,
         **{**params, **fit.params},
@@ -169,7 +176,7 @@ def _main(fit: Fit, result: Path) -> None:
     try:
         with listening(heard):
             source = table.Table.open(fit.table, store=fit.folder, encrypted=fit.encrypted)
-            outcome["model"] = published(model_of(fit).fit(source, _target(fit)))
+            outcome["model"] = published(model_of(fit).fit(source, target_of(fit)))
     except Exception as error:
         outcome["error"] = error
     outcome["releases"] = heard.releases
@@ -213,7 +220,7 @@ def _inject(fit: Fit) -> None:
             torn, before = is_time("torn pass"), scores.copy()
             found = original(scores, *args)
             if torn:
-                scores[scores.size // 2 :] = before[scores.size // 2 :]
+                scores[len(scores) // 2 :] = before[len(scores) // 2 :]
                 die()
             happens("after pass")
             return found
@@ -233,7 +240,7 @@ def _inject(fit: Fit) -> None:
     around(answer_log.KeptAnswers, "_write", "answer")
     for name in ("fused_pass",):
         kernel(dprepro.methods.dp_ebm.rounds, name)
-    for name in ("residual_sums", "magnitude_counts", "coded_sums"):
+    for name in ("residual_sums", "magnitude_counts", "coded_sums", "class_sums"):
         kernel(dprepro.methods.dp_ebm_plus.curator, name)
 
     reading = ingest._add
