@@ -187,7 +187,8 @@ class AdditiveModel(FrameModel):
             raise DpreproError(
                 f"{what} takes a model of two classes or of a number, and this one has "
                 f"{self.intercept_.size} classes. Of such a model there are predictions, also with "
-                "their contributions (`dprepro predict --explain`), and `dprepro export`"
+                "their contributions (`dprepro predict --explain`), `dprepro export`, and in "
+                "Python `to_interpret()`, which shows its functions"
             )
 
     def to_interpret(self) -> Any:
@@ -198,10 +199,9 @@ class AdditiveModel(FrameModel):
         Raises
         ------
         DpreproError
-            If interpret-core is not installed, or the model has several classes.
+            If interpret-core is not installed.
         """
         check_is_fitted(self)
-        self.require_one_score("to_interpret()")
         with needs_extra("interpret", "to_interpret() needs interpret-core"):
             from dprepro.additive.export.interpret import to_interpret
         return to_interpret(self)

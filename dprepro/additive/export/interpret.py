@@ -45,7 +45,8 @@ def _without_terms(model: AdditiveModel) -> Any:
     if classes is not None:
         ebm = ExplainableBoostingClassifier()
         ebm.classes_ = classes if model.labels_ is None else np.array(model.labels_)
-        ebm.intercept_, ebm.link_ = np.array([model.intercept_]), "logit"
+        ebm.intercept_ = np.atleast_1d(model.intercept_)
+        ebm.link_ = "mlogit" if model.several_classes else "logit"
         return ebm
     ebm = ExplainableBoostingRegressor()
     if limits is not None:
@@ -75,9 +76,10 @@ class _Term:
             known, unknown = np.arange(bins.cuts.size + 1), -1
         order = np.concatenate([[bins.missing_bin], known, [unknown]])
         self.order = order
-        self.scores, self.noise = np.append(values, 0.0)[order], np.append(noise, 0.0)[order]
+        none = np.zeros((1, *values.shape[1:]))
+        self.scores, self.noise = (np.append(each, none, axis=0)[order] for each in (values, noise))
         # Rows of a bin go to the places that show it: known ones, if there are any.
-        places = np.bincount(known, minlength=values.size + 1)
+        places = np.bincount(known, minlength=len(values) + 1)
         share = np.append(counts, 0.0) / np.maximum(places, 1)
         alone = places[order] == 0
         is_known = np.arange(order.size) % (order.size - 1) != 0
@@ -119,6 +121,8 @@ def _set_terms(ebm: Any, terms: list[_Term]) -> None:
     ebm.bin_weights_ = [term.weights for term in terms]
     ebm.bagged_scores_ = [term.scores[np.newaxis] for term in terms]
     ebm.bagged_intercept_ = np.atleast_1d(np.asarray(ebm.intercept_, dtype=np.float64))
+    if ebm.link_ == "mlogit":
+        ebm.bagged_intercept_ = ebm.bagged_intercept_[np.newaxis]
     ebm.bag_weights_ = np.ones(1)
     ebm.best_iteration_ = np.zeros((1, 1), dtype=np.int64)
     ebm.link_param_ = np.nan

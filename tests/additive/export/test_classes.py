@@ -109,3 +109,15 @@ def test_labels_that_no_column_can_be_called_by_are_refused():
         to_sql(model(("A", "a", "b")), "t", "duckdb")
     with pytest.raises(DpreproError, match="cannot be written as SQL"):
         to_sql(model(("a\\b", "c", "d")), "t", "sqlite")
+
+
+def test_interpret_says_what_the_model_says():
+    pytest.importorskip("interpret")
+    found = model()
+    machine = found.to_interpret()
+    rows = [(x, c) for x in (0.1, 0.3, 0.6, 0.9, np.nan) for c in ("u", "v", None)]
+    X = pd.DataFrame(rows, columns=["x", "c"])
+    np.testing.assert_allclose(machine.predict_proba(X), found.predict_proba(X), atol=1e-12)
+    expected = np.array(LABELS)[found.predict_proba(X).argmax(axis=1)]
+    assert machine.predict(X).tolist() == expected.tolist()
+    assert machine.explain_global().data(0)["scores"].shape[1] == 3

@@ -388,7 +388,6 @@ def test_what_is_not_made_of_several_classes_is_refused(model):
         "a plot or a table": lambda: shapes_of(model),
         "an edit": lambda: level(model, "x", 0.1, 0.5),
         "an edit takes": lambda: set_value(model, "x", 0.5, 1.0),
-        r"to_interpret\(\)": model.to_interpret,
     }
     for what, ask in refused.items():
         with pytest.raises(DpreproError, match=f"{what}.* and this one has 3 classes"):
