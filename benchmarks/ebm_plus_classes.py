@@ -140,15 +140,22 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=list(WAYS))
     given = parser.parse_args()
-    print("| table | epsilon | method | accuracy | log loss | macro AUROC |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    measures = ("accuracy", "log loss", "macro AUROC")
+    heads = [f"{measure}, {level:g}" for measure in measures for level in given.epsilons]
+    print(f"| table | method | {' | '.join(heads)} |")
+    print(f"| --- | --- |{' --- |' * len(heads)}")
     for name in given.tables:
         for way in given.ways:
-            for epsilon in [math.inf] if way in PUBLIC else given.epsilons:
-                found = np.array([scores(name, way, epsilon, s) for s in range(given.splits)])
-                means = " | ".join(f"{mean:.3f}" for mean in found.mean(axis=0))
-                level = "none" if way in PUBLIC else f"{epsilon:g}"
-                print(f"| {name} | {level} | {way} | {means} |", flush=True)
+            found = {
+                level: np.mean([scores(name, way, level, s) for s in range(given.splits)], axis=0)
+                for level in ([math.inf] if way in PUBLIC else given.epsilons)
+            }
+            means = [
+                f"{found.get(level, found.get(math.inf))[k]:.3f}"
+                for k in range(len(measures))
+                for level in given.epsilons
+            ]
+            print(f"| {name} | {way} | {' | '.join(means)} |", flush=True)
 
 
 if __name__ == "__main__":
