@@ -15,8 +15,10 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     JsonValue,
+    Tag,
     TypeAdapter,
     ValidationError,
     model_validator,
@@ -94,6 +96,15 @@ OfClasses = Annotated[list[float], Field(min_length=3, max_length=MOST_CLASSES)]
 NoiseOfClasses = Annotated[list[NotNegative], Field(min_length=3, max_length=MOST_CLASSES)]
 
 
+_KINDS = _SINGLE, _SEVERAL = "one number a bin", "a number of each class"
+
+
+def _kind(values: object) -> str:
+    """Return which of both a list is, by its first entry: messages are about that one alone."""
+    first = values[0] if isinstance(values, list) and values else None
+    return _SEVERAL if isinstance(first, list) else _SINGLE
+
+
 class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -103,9 +114,20 @@ class _Feature(_Record):
     missing: bool
     missing_bin: Annotated[int, Field(ge=0)] | None
     labels: Annotated[list[Text], Field(max_length=MAX_BINS)]
-    values: Values | Annotated[list[OfClasses], Field(min_length=1, max_length=MAX_BINS)]
+    values: Annotated[
+        Annotated[Values, Tag(_SINGLE)]
+        | Annotated[list[OfClasses], Field(min_length=1, max_length=MAX_BINS), Tag(_SEVERAL)],
+        Discriminator(_kind),
+    ]
     counts: Counts
-    noise: Counts | Annotated[list[NoiseOfClasses], Field(max_length=MAX_BINS)] | None
+    noise: (
+        Annotated[
+            Annotated[Counts, Tag(_SINGLE)]
+            | Annotated[list[NoiseOfClasses], Field(max_length=MAX_BINS), Tag(_SEVERAL)],
+            Discriminator(_kind),
+        ]
+        | None
+    )
     measured_in: Text | None = None
 
     @model_validator(mode="after")
@@ -549,7 +571,7 @@ def _problems(error: ValidationError) -> list[str]:
     found = error.errors(include_url=False, include_context=False, include_input=False)
     lines = [
         _brief(
-            f"{'.'.join(map(str, problem['loc'])) or 'model'}: "
+            f"{'.'.join(str(p) for p in problem['loc'] if p not in _KINDS) or 'model'}: "
             f"{problem['msg'].removeprefix('Value error, ')}"
         )
         for problem in found[:_MOST_PROBLEMS]

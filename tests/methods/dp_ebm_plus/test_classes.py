@@ -344,7 +344,7 @@ def test_a_file_has_the_model(model, tmp_path):
         (lambda v: v.update(labels=["a", "b"]), "names of the classes, one for each"),
         (lambda v: v.update(intercept=3), "of several classes one for each class"),
         (lambda v: v["features"][0]["values"][0].append(1), "one for each class"),
-        (lambda v: v["features"][0]["noise"][0].pop(), "Input should"),
+        (lambda v: v["features"][0]["noise"][0].pop(), "at least 3 items"),
         (lambda v: v["features"][1].update(values=[1] * 9), "bins"),
     ],
 )
