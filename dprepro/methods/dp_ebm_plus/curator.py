@@ -26,12 +26,14 @@ from dprepro.methods.dp_ebm_plus.kernel import (
 )
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED, Loss
 from dprepro.methods.dp_ebm_plus.queries import (
+    CENTRE_UNIT,
     COUNT_WEIGHT,
     FACTORS,
     INTERCEPT,
     ClassCounts,
     ClassResiduals,
     Coded,
+    CodedHistogram,
     CodedResiduals,
     Histogram,
     Magnitudes,
@@ -145,6 +147,7 @@ class ExactAnswers(Partition):
         answers: dict[type[Query], Callable[[Any], ScaledInteger]] = {
             Totals: self._totals,
             Histogram: self._histogram,
+            CodedHistogram: self._coded_histogram,
             Magnitudes: self._magnitudes,
             Residuals: self._residuals,
             CodedResiduals: self._coded_residuals,
@@ -166,10 +169,15 @@ class ExactAnswers(Partition):
         return ScaledInteger(np.array(sums), np.array([1.0, *[UNIT] * query.powers]))
 
     def _histogram(self, query: Histogram) -> ScaledInteger:
-        k = query.feature
-        if not query.grouped:
-            return ScaledInteger(self._counts[k])
-        return exact_answers(self._features[k], self._counts[k])
+        return exact_answers(self._features[query.feature], self._counts[query.feature])
+
+    def _coded_histogram(self, query: CodedHistogram) -> ScaledInteger:
+        code, counts = query.code, self._counts[query.code.feature]
+        if code.n_bins != counts.size:
+            raise SensitivityError(
+                f"a code of {code.n_bins} cells for feature {code.feature}, which has {counts.size}"
+            )
+        return ScaledInteger(code.numbers(counts), code.weights * CENTRE_UNIT)
 
     def _magnitudes(self, _: Magnitudes) -> ScaledInteger:
         columns = self._columns
@@ -361,33 +369,44 @@ class PlusCurator(Curator):
         )
 
     def open_histograms(
-        self,
-        mu: float,
-        n_features: int,
-        budget: PrivacyBudget,
-        is_low_signal: bool = False,
-        *,
-        grouped: bool = True,
+        self, mu: float, n_features: int, budget: PrivacyBudget, is_low_signal: bool = False
     ) -> None:
         """Enter a `Histogram` query of every feature in the ledger; together they are mu-GDP.
 
-        `is_low_signal` says which way the released totals decided for: the ledger names it. Groups
-        of cells are counted beside cells if they are `grouped`.
+        `is_low_signal` says which way the released totals decided for: the ledger names it.
         """
-        groups = (
+        few = f". They get little of the budget, as {FEW_ROWS}, by what the totals say"
+        released = (
             f"; for numeric features also in each group of {GROUP} neighbouring intervals, and "
             "both numbers divided by the square root of 2, but not that of missing values"
         )
-        few = f". They get little of the budget, as {FEW_ROWS}, by what the totals say"
-        self._uses[Histogram] = self._gaussian(
+        released += few if is_low_signal else ""
+        self._open_histograms(Histogram, released, mu, n_features, budget)
+
+    def open_coded_histograms(self, mu: float, n_features: int, budget: PrivacyBudget) -> float:
+        """Enter a `CodedHistogram` of every feature in the ledger; together they are mu-GDP.
+
+        Return the standard deviation of the noise in each number.
+        """
+        released = (
+            "; for numeric features, to that of an interval the numbers of those above it are "
+            "added, which count the less the farther they are. All these numbers are scaled so "
+            "that one row moves those of a feature by at most 1 together"
+        )
+        return self._open_histograms(CodedHistogram, released, mu, n_features, budget)
+
+    def _open_histograms(
+        self, kind: type[Query], released: str, mu: float, n_features: int, budget: PrivacyBudget
+    ) -> float:
+        self._uses[kind] = self._gaussian(
             releases="for each feature, the number of rows in each category or narrow interval"
-            + (groups if grouped else "")
-            + (few if is_low_signal else ""),
+            + released,
             noise_multiplier=math.sqrt(n_features) / mu,
             sensitivity=histogram_sensitivity(ADD_REMOVE),
             uses=n_features,
             budget=budget,
         )
+        return math.sqrt(n_features) / mu
 
     def open_epochs(
         self, mu: float, n_epochs: int, budget: PrivacyBudget, *, has_pairs: bool = False

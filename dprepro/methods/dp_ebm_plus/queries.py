@@ -82,10 +82,9 @@ def _longest_totals(powers: int) -> float:
 
 @dataclass(frozen=True)
 class Histogram(Query):
-    """Rows per cell of a feature, and, if `grouped`, per group of cells; see `exact_answers`."""
+    """Rows per cell of a feature, and per group of cells; see `exact_answers`."""
 
     feature: int
-    grouped: bool = True
 
     @property
     def enforced(self) -> float:
@@ -209,6 +208,32 @@ def _is_within(numbers: np.ndarray, least: float, most: float) -> bool:
         and numbers.min() * CENTRE_UNIT >= least
         and numbers.max() * CENTRE_UNIT <= most
     )
+
+
+def _longest(code: Code) -> float:
+    return math.sqrt(float(code.squared_norms().max()))
+
+
+@dataclass(frozen=True)
+class CodedHistogram(Query):
+    """The sum over all rows of the code of a feature, whose bins are its cells. (C,)."""
+
+    code: Code
+
+    @classmethod
+    def of(cls, code: Code) -> CodedHistogram:
+        """Return the query that charges what a row can add."""
+        return cls(_longest(code), 1.0, code)
+
+    def check(self) -> None:
+        """Raise SensitivityError as `Query.check` and `Code.check`: arrays can be written to."""
+        self.code.check()
+        super().check()
+
+    @property
+    def enforced(self) -> float:
+        """The largest norm of a code: a row lies in one cell."""
+        return _longest(self.code)
 
 
 @dataclass(frozen=True)

@@ -262,9 +262,9 @@ def test_counts_are_of_rows_by_class():
 def test_queries_of_other_losses_are_refused():
     found, _ = curator()
     found.open_totals(0.1, BUDGET)
-    found.open_histograms(0.1, 3, BUDGET, grouped=False)
+    found.open_histograms(0.1, 3, BUDGET)
     found.open_epochs(MU, 4, BUDGET)
-    assert found.answer(Histogram(1.0, 1.0, 0, grouped=False)).value.size > 10
+    assert found.answer(Histogram(1.0, 1.0, 0)).value.size > 10
     exact = ExactAnswers.of(training(), CLASSES, Softmax(3))
     exact.follow(Start(np.zeros(3, np.int32)))
     for query in (Totals.up_to(1), asked((ONE,), 1.0)):

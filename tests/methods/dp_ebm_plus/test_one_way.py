@@ -1,5 +1,7 @@
 """Version 22 on trial: priors, strategies and bins against dense algebra, and fits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,13 +11,13 @@ from scipy.stats import multivariate_normal
 
 from dprepro import load
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.methods.dp_ebm_plus.one_way.bins import binned, likely_counts
+from dprepro.methods.dp_ebm_plus.one_way.bins import binned, histogram, likely_counts
 from dprepro.methods.dp_ebm_plus.one_way.booster import Average
 from dprepro.methods.dp_ebm_plus.one_way.estimator import (
     DPEBMPlus22Classifier,
     DPEBMPlus22Regressor,
 )
-from dprepro.methods.dp_ebm_plus.one_way.losses import LOGISTIC
+from dprepro.methods.dp_ebm_plus.one_way.losses import LOGISTIC, SQUARED, chances
 from dprepro.methods.dp_ebm_plus.one_way.prior import (
     SIZES,
     Priors,
@@ -27,7 +29,8 @@ from dprepro.methods.dp_ebm_plus.one_way.prior import (
     with_missing,
 )
 from dprepro.methods.dp_ebm_plus.one_way.strategy import Strategy
-from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT
+from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, CodedHistogram
+from dprepro.privacy.query import NoisyAnswer, SensitivityError
 
 RNG = np.random.default_rng(5)
 APART = RNG.uniform(0.02, 0.3, 6)
@@ -142,17 +145,75 @@ def test_with_much_noise_a_strategy_does_not_look_at_counts():
     np.testing.assert_allclose(one.mix.following, other.mix.following, rtol=1e-3)
 
 
+def answered(feature, counts, deviation, rng=None):
+    """Return how cells are asked for, and the answer that these rows in them bring."""
+    strategy = histogram(0, feature, deviation, counts.sum())
+    scale = deviation * CodedHistogram.of(strategy.code).charged
+    numbers = strategy.code.numbers(counts.astype(np.int64)) * CENTRE_UNIT * strategy.code.weights
+    noise = 0.0 if rng is None else scale * rng.normal(size=numbers.size)
+    return strategy, NoisyAnswer(numbers + noise, scale)
+
+
+FEATURES = [
+    NumericFeature("x", -1.0, 1.0),
+    NumericFeature("x", 5.0, 5.0, missing=True),
+    NumericFeature("x", 0.0, 1e6, missing=True),
+    CategoricalFeature("c", ("a", "b", "c")),
+]
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.parametrize("deviation", [1e-6, 1.0, 30.0, 1e3, 1e9])
+def test_a_row_is_charged_for_the_longest_code_of_a_cell(feature, deviation):
+    code = histogram(3, feature, deviation, 1000.0).code
+    query = CodedHistogram.of(code)
+    vectors = code.weights[:, None] * code.mix * CENTRE_UNIT
+    longest = np.sqrt((vectors**2).sum(axis=0)).max()
+    assert query.charged == query.enforced == pytest.approx(longest)
+    assert 0.9 < longest < 1.1  # weights are rounded to powers of 2^(1/4)
+    with pytest.raises(SensitivityError, match="charge at least"):
+        CodedHistogram(0.99 * query.enforced, 1.0, code)
+    code.weights[:] *= 1.01
+    with pytest.raises(SensitivityError, match="charge at least"):
+        query.check()
+
+
+def test_numbers_of_cells_say_more_of_all_rows_the_more_noise_there_is():
+    feature = NumericFeature("x", 1.0, 2.0)
+    counts = np.append(np.full(128, 100.0), 0.0)
+    errors = []
+    for deviation in (1.0, 100.0, 1e4):
+        strategy = histogram(0, feature, deviation, counts.sum())
+        own, after = strategy.noise(deviation * CodedHistogram.of(strategy.code).charged)
+        # Number c has the noise own_c e_c - after_c e_(c+1) once it is a count.
+        total = own - np.append(0.0, after[:-1])
+        errors.append(np.sqrt((total[:-1] ** 2).sum()) / deviation)
+    assert errors[0] == pytest.approx(np.sqrt(128), rel=0.05)
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 3
+
+
+def test_ranges_of_cells_are_known_better_than_by_counting_each():
+    feature = NumericFeature("x", 1.0, 2.0)
+    exact = np.append(np.repeat([700.0, 20.0], 64), 0.0)
+    rows, rng, errors = exact.sum(), np.random.default_rng(1), []
+    for _ in range(20):
+        likely, _ = likely_counts(feature, *answered(feature, exact, 2000.0, rng), rows)
+        errors.append(likely[:64].sum() - exact[:64].sum())
+    # Sixty-four cells that are counted one by one have an error of 16,000 rows.
+    assert np.sqrt(np.mean(np.square(errors))) < 8000
+
+
 @pytest.mark.parametrize("missing", [False, True])
 def test_counts_are_even_under_noise_and_as_counted_without(missing):
     feature = NumericFeature("x", 1.0, 2.0, missing=missing)
     cells = 129
     exact = np.append(1000.0 * np.exp(-np.arange(cells - 1) / 9), 70.0 if missing else 0.0)
     rows = exact.sum()
-    known, variances = likely_counts(feature, exact, 0.5, rows)
+    known, variances = likely_counts(feature, *answered(feature, exact, 0.5), rows)
     np.testing.assert_allclose(known, exact, atol=3)
     assert (variances[:-1] < 1).all()
-    noisy = exact + 1e6 * RNG.normal(size=cells)
-    even, _ = likely_counts(feature, noisy, 1e6, rows)
+    even, _ = likely_counts(feature, *answered(feature, exact, 1e8, RNG), rows)
     used = slice(None) if missing else slice(-1)
     np.testing.assert_allclose(even[used], rows / (cells - (not missing)), rtol=0.01)
     assert missing or known[-1] == even[-1] == 0
@@ -161,7 +222,8 @@ def test_counts_are_even_under_noise_and_as_counted_without(missing):
 def test_the_more_noise_the_wider_are_bins():
     feature = NumericFeature("x", 1.0, 2.0)
     exact = np.append(np.full(128, 100.0), 0.0)
-    found = [binned(feature, exact, noise, 12800.0) for noise in (1.0, 200.0, 1e9)]
+    asked = [answered(feature, exact, noise) for noise in (1.0, 200.0, 1e9)]
+    found = [binned(feature, *each, 12800.0) for each in asked]
     # 200 rows are .6 deviations of the noise in two cells and more; six cells hold a 24th.
     assert [each.intervals for each in found] == [128, 64, 21]
     assert found[0].counts.sum() == pytest.approx(12800)
@@ -169,7 +231,9 @@ def test_the_more_noise_the_wider_are_bins():
 
 def test_every_category_has_a_bin():
     feature = CategoricalFeature("c", ("a", "b", "c"))
-    found = binned(feature, np.array([5.0, -3.0, 90.0, 0.0]), 4.0, 92.0)
+    strategy = histogram(0, feature, 4.0, 92.0)
+    answer = NoisyAnswer(np.array([5.0, -3.0, 90.0, 0.0]) * strategy.code.weights, 4.0)
+    found = binned(feature, strategy, answer, 92.0)
     assert found.bins.n_bins == 3
     assert found.intervals == 0
     assert (found.counts > 0).all()
@@ -198,6 +262,54 @@ def test_rates_of_the_bins_add_up_to_the_released_one():
     level = brentq(lambda a: expit(a + drawn).mean() - rates[1], -9, 9)
     expected = [expit(level + value + drawn).mean() for value in values]
     np.testing.assert_allclose(rates, expected, rtol=0.02)
+
+
+@pytest.mark.parametrize("bound", [0.5, 0.7, 0.9, 1.0])
+def test_clipped_labels_say_of_chances_what_unclipped_ones_say(bound):
+    start = replace(
+        LOGISTIC.start(1000.0, 1.0, np.array([-200.0]), np.array([1.0])), residual=bound
+    )
+    shares, values = np.array([0.5, 0.3, 0.2]), np.array([-3.0, 0.5, 3.0])
+    expected, slopes = LOGISTIC.response(values, shares, start, 0.0, others=0.0)
+    p = chances(values, shares, start, 0.0, 0.0)[0]
+
+    def mean_residual(truth):
+        return truth * np.minimum(bound, 1 - p) - (1 - truth) * np.minimum(bound, p)
+
+    # Along the way from 0 to p, a step of the truth moves the clipped mean by k.
+    grid = np.linspace(0, 1, 100_001) * p[:, None]
+    counted = np.minimum(bound, 1 - grid) + np.minimum(bound, grid)
+    gained = np.trapezoid(counted, grid, axis=1)
+    np.testing.assert_allclose(expected, gained - mean_residual(p), atol=1e-8)
+    # Slightly other effects move the clipped sums by the slope.
+    truth = expit(np.log(p / (1 - p)) + 1e-5)
+    moved = (mean_residual(truth) - mean_residual(p)) / 1e-5
+    np.testing.assert_allclose(slopes, moved, rtol=1e-4)
+    if bound == 1.0:
+        np.testing.assert_allclose(expected, p)
+        np.testing.assert_allclose(mean_residual(p), 0, atol=1e-12)
+
+
+def test_a_level_is_expected_to_leave_what_clipping_leaves():
+    start = replace(LOGISTIC.start(1000.0, 1.0, np.array([-300.0]), np.array([1.0])), residual=0.6)
+    scores = -1.0 + 1.3 * RNG.normal(size=200_000)
+    p = expit(scores)
+    left = p * np.minimum(0.6, 1 - p) - (1 - p) * np.minimum(0.6, p)
+    expected, slope = LOGISTIC.of_level(-1.0, 1.3**2, start)
+    below = LOGISTIC.of_level(-1.0 - 1e-6, 1.3**2, start)[0]
+    area = np.where(p <= 0.6, p**2 / 2, 0.6 * (p - 0.3))
+    other = np.where(1 - p <= 0.6, (1 - p) ** 2 / 2, 0.6 * (0.7 - p))
+    assert expected == pytest.approx((0.42 + area - other - left).mean(), abs=0.006)
+    assert slope > 0
+    assert expected > below
+    assert SQUARED.of_level(0.2, 1.0, start) == (0.2, 1.0)
+
+
+@pytest.mark.parametrize(("lost", "bound"), [(0.0, 1.0), (1.0, 0.75), (1e9, 0.5)])
+def test_the_more_is_lost_in_noise_the_lower_is_the_bound(lost, bound):
+    start = LOGISTIC.start(1000.0, 1.0, np.array([0.0]), np.array([1.0]))
+    assert LOGISTIC.bound(start, lost) == pytest.approx(bound)
+    assert SQUARED.bound(replace(start, residual=0.3), lost) == 0.3
 
 
 def drawn(numbers, rows=3000):

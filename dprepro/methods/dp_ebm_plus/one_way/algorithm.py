@@ -4,12 +4,13 @@ Only the curator sees rows. It adds independent Gaussian noise to every answer. 
 
 1. totals: the number n of rows and the sum of their centred targets, for regression also the sum of
    the squares. They get 1 % (regression 2 %) of mu^2, which is what (epsilon, delta) comes to.
-2. histograms: rows per cell of a public grid, for every feature. They get 10 % of mu^2.
+2. histograms: rows per cell of a public grid, for every feature, and cells of a number as features
+   are asked about (`strategy`), from the numbers of rows alone. They get 10 % of mu^2.
 3. sums of residuals. The epochs share the rest evenly. Row i has the score F_i = intercept + sum_k
    f_k(x_ik) and the residual r_i = y_i - sigmoid(F_i), or y_i - F_i for regression, F_i clipped to
    the range of the targets. One query an epoch asks about all features and the intercept: the
    curator sums r_i u_i. The code u_i says in which bins the row lies (`strategy`), and r_i is
-   clipped to +- bound / |u_i|.
+   clipped to +- bound / |u_i|. The more noise there is, the smaller is the bound (`losses`).
 
 An epoch of a regression begins with counts of |r_i| by size, which say where to clip, and with the
 sum of all residuals, which are hardly clipped for it: they lead to the mean, where those of the
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -30,7 +32,7 @@ from dprepro.additive.bins import FeatureBins
 from dprepro.data.domain import Domain
 from dprepro.methods.dp_ebm_plus.curator import PlusCurator
 from dprepro.methods.dp_ebm_plus.kernel import to_units
-from dprepro.methods.dp_ebm_plus.one_way.bins import binned
+from dprepro.methods.dp_ebm_plus.one_way.bins import binned, histogram
 from dprepro.methods.dp_ebm_plus.one_way.booster import (
     EFFECT,
     INTERCEPT_PART,
@@ -44,7 +46,7 @@ from dprepro.methods.dp_ebm_plus.one_way.losses import Loss, Start
 from dprepro.methods.dp_ebm_plus.queries import (
     FACTORS,
     INTERCEPT,
-    Histogram,
+    CodedHistogram,
     Magnitudes,
     Merge,
     Move,
@@ -104,8 +106,9 @@ def divide(
     """
     n_features = len(domain.features)
     mu, spent = gdp_part(budget, HISTOGRAMS_SHARE)
-    curator.open_histograms(mu, n_features, spent, grouped=False)
-    answers = [curator.answer(Histogram(1.0, 1.0, k, grouped=False)) for k in range(n_features)]
+    ask = curator.open_coded_histograms(mu, n_features, spent)
+    histograms = [histogram(k, each, ask, start.rows) for k, each in enumerate(domain.features)]
+    answers = [curator.answer(CodedHistogram.of(each.code)) for each in histograms]
     mu, rest = gdp_part(budget, 1 - loss.totals_share - HISTOGRAMS_SHARE)
     deviation = curator.open_epochs(mu, n_epochs, rest)
     # The noise in the average of a bin's sums, if all bins are asked by themselves.
@@ -113,14 +116,16 @@ def divide(
     noise *= start.residual * math.sqrt(n_features + INTERCEPT_PART)
     usual = start.rows * start.slope * EFFECT * start.unit
     found = [
-        binned(feature, answer.value, answer.scale, start.rows)
-        for feature, answer in zip(domain.features, answers, strict=True)
+        binned(*each, start.rows) for each in zip(domain.features, histograms, answers, strict=True)
     ]
     for k, each in enumerate(found):
         curator.tell(Merge(k, each.bin_of_cell, each.bins.n_bins))
     effects = [Effect(k, each.counts) for k, each in enumerate(found)]
     learned = [k for k, effect in enumerate(effects) if effect.counts.size > 1]
     part = part_of_a_feature(len(learned))
+    lost = (noise / usual) ** 2 * sum(effects[k].counts.size for k in learned)
+    bound = loss.bound(start, lost)
+    noise, start = noise * bound / start.residual, replace(start, residual=bound)
     questions = [question(k, found[k], noise / usual, part) for k in learned]
     booster = kind(loss, start, [effects[k] for k in learned], questions, deviation, n_epochs)
     return [each.bins for each in found], effects, booster

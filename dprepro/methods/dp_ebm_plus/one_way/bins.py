@@ -1,8 +1,9 @@
 """Bins from noisy histograms: likely counts of public cells, and neighbours that join.
 
-A histogram is inferred as a function is (`prior`): its counts lie around even ones, each by itself
-or smoothly from cell to cell, and the noise is known. Where noise is large the counts are even, and
-so are the bins; where it is small they are what was counted. All of it is post-processing.
+A histogram is asked for and inferred as a function is (`strategy`, `prior`): its counts lie around
+even ones, each by itself or smoothly from cell to cell, and the noise is known. Where noise is
+large the counts are even, and so are the bins; where it is small they are what was counted. All of
+it is post-processing.
 """
 
 from __future__ import annotations
@@ -16,13 +17,17 @@ from dprepro.additive.bins import FeatureBins, category_bins, largest, numeric_b
 from dprepro.data.domain import CategoricalFeature, Feature, NumericFeature
 from dprepro.methods.dp_ebm_plus.grid import grid_edges
 from dprepro.methods.dp_ebm_plus.one_way.prior import (
+    REACH,
     Priors,
     independent,
     log_normal,
     mixture,
     ornstein_uhlenbeck,
     posteriors,
+    with_missing,
 )
+from dprepro.methods.dp_ebm_plus.one_way.strategy import Strategy
+from dprepro.privacy.query import NoisyAnswer
 from dprepro.runtime.kernels import kernel
 
 FINEST = 250
@@ -38,7 +43,10 @@ _SIZES = np.array([0.1, 0.3, 1.0, 3.0, 10.0, 30.0])
 """How far counts lie from even ones, as a multiple of these; 1 is the likeliest, threefold more or
 less is one standard deviation of the logarithm."""
 
-_REACHES = (0.01, 0.1, 1.0)
+_LEAST_OWN = 1e-6
+"""Variance of a count that is its own alone, in that of the noise in a number: noise is shared."""
+
+_REACHES = (0.01, 0.1, REACH)
 """Parts of the range over which counts are alike."""
 
 
@@ -65,63 +73,79 @@ class BinnedFeature:
     intervals: int
 
 
+def histogram(k: int, feature: Feature, noise: float, rows: float) -> Strategy:
+    """Return how rows in the cells of feature k are asked for; the last cell is of missing values.
+
+    `noise` is the standard deviation of that in a number, and `rows` about how many there are.
+    """
+    if isinstance(feature, NumericFeature):
+        precision = with_missing(_alike(len(grid_edges(feature)) + 1, REACH))
+    else:
+        precision = independent(len(feature.categories) + 1)
+    return Strategy.of_cells(k, precision, noise / rows)
+
+
+def _alike(cells: int, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    return ornstein_uhlenbeck(np.full(cells - 1, 1 / cells), reach)
+
+
 def likely_counts(
-    feature: Feature, noisy: np.ndarray, deviation: float, rows: float
+    feature: Feature, strategy: Strategy, answer: NoisyAnswer, rows: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the posterior mean of the counts, and the variance of each, float64 (C,) both.
 
     Parameters
     ----------
-    noisy : float64 (C,)
-        Rows in each cell and noise; the last cell is of missing values. Where the domain allows
-        none, it is known to be empty.
-    deviation
-        Standard deviation of the noise.
+    strategy, answer
+        What was asked, and the answer, float64 (C,). The last cell is of missing values: where the
+        domain allows none, it is known to be empty.
     rows
         About how many rows there are.
     """
     numeric = isinstance(feature, NumericFeature)
+    noisy = strategy.mix.sums(answer.value / strategy.code.weights)
+    shared = strategy.noise(answer.scale)
     used = noisy.size if feature.missing else noisy.size - 1
     even = rows / max(used, 1)
     alike = noisy.size - 1 if numeric else used
     precisions = [independent(alike)]
-    if numeric and alike > 2:
-        apart = np.full(alike - 1, 1 / alike)
-        precisions = [ornstein_uhlenbeck(apart, reach) for reach in _REACHES]
+    if numeric:
+        precisions = [_alike(alike, reach) for reach in _REACHES]
     priors = Priors.of(precisions, _SIZES)
-    known = np.full(alike, deviation**2)
-    found = posteriors(
-        noisy[:alike] - even, known, np.zeros((2, alike)), np.ones(alike), priors, even
-    )
+    own = np.full(alike, _LEAST_OWN * answer.scale**2)
+    tied = np.ascontiguousarray(shared[:, :alike])
+    found = posteriors(noisy[:alike] - even, own, tied, np.ones(alike), priors, even)
     likely = mixture(found, log_normal(_SIZES, 1.0, 3.0))
     counts, variances = np.zeros(noisy.size), np.zeros(noisy.size)
     counts[:alike], variances[:alike] = even + likely.mean, likely.variance
     if numeric and feature.missing:
-        trust = even**2 / (even**2 + deviation**2)
+        square = float(shared[0, -1]) ** 2
+        trust = even**2 / (even**2 + square)
         counts[-1] = max(even + trust * (noisy[-1] - even), 0.0)
-        variances[-1] = trust * deviation**2
+        variances[-1] = trust * square
     return counts, variances
 
 
-def binned(feature: Feature, noisy: np.ndarray, deviation: float, rows: float) -> BinnedFeature:
+def binned(feature: Feature, strategy: Strategy, answer: NoisyAnswer, rows: float) -> BinnedFeature:
     """Return a feature's bins.
 
     Cells of a number join from left to right until a bin stands out from the noise in its count, or
-    holds a 24th of all rows. Categories have a bin each, as far as codes can
-    number them. So have missing values, where the domain allows them.
+    holds a 24th of all rows. Categories have a bin each, as far as codes can number them. So have
+    missing values, where the domain allows them.
 
     Parameters
     ----------
-    noisy, deviation, rows
+    strategy, answer, rows
         See `likely_counts`.
     """
-    cells, variances = likely_counts(feature, noisy, deviation, rows)
+    cells, variances = likely_counts(feature, strategy, answer, rows)
     if isinstance(feature, CategoricalFeature):
         weights = cells[: len(feature.categories) + feature.missing]
         bins, bin_of_cell = category_bins(feature, largest(weights, weights == weights, FINEST))
         intervals = 0
     else:
-        order = _join(cells[:-1], _SEEN * deviation, rows / FINEST, rows / _COARSEST)
+        seen = _SEEN * answer.scale / float(strategy.code.weights.max())
+        order = _join(cells[:-1], seen, rows / FINEST, rows / _COARSEST)
         intervals = int(order[-1]) + 1
         missing_bin = intervals if feature.missing else -1
         bins = numeric_bins(feature, grid_edges(feature)[np.diff(order) > 0], missing_bin)

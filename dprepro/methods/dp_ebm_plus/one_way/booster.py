@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from dprepro.additive.model import LEVELS
 from dprepro.methods.dp_ebm_plus.booster import quantiles
@@ -369,13 +368,15 @@ class Booster:
             self._settle()
             return self.middle.move(self._levels[1])
         level = float(self.level.values[0])
-        self.level.answers.add(total + rows * float(expit(level)), noise, weight)
+        spread = sum(effect.spread for effect in self.effects)
+        expected, _ = self.loss.of_level(level, spread, self.start)
+        self.level.answers.add(total + rows * expected, noise, weight)
         t, square = float(self.level.answers.mean[0]), self.level.answers.deviation**2
         for _ in range(20):
-            rate = float(expit(level))
-            slope = rows * rate * (1 - rate)
+            expected, slope = self.loss.of_level(level, spread, self.start)
+            slope *= rows
             variance = square + slope
-            up = slope * (t - rows * rate) / variance - level / self.loss.prior**2
+            up = slope * (t - rows * expected) / variance - level / self.loss.prior**2
             step = up / (slope**2 / variance + self.loss.prior**-2)
             level += min(max(step, -2.0), 2.0)
         return self.level.move(np.array([level]))

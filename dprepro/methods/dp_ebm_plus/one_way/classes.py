@@ -42,7 +42,7 @@ from dprepro.methods.dp_ebm_plus.kernel import to_units
 from dprepro.methods.dp_ebm_plus.losses import weighted_mean
 from dprepro.methods.dp_ebm_plus.one_way.algorithm import divide
 from dprepro.methods.dp_ebm_plus.one_way.booster import Booster, Effect
-from dprepro.methods.dp_ebm_plus.one_way.losses import LARGEST_RESIDUAL, LOGISTIC, Start
+from dprepro.methods.dp_ebm_plus.one_way.losses import LogisticLoss, Start, chances, mean_of
 from dprepro.methods.dp_ebm_plus.one_way.prior import Posterior
 from dprepro.methods.dp_ebm_plus.queries import (
     INTERCEPT,
@@ -57,7 +57,7 @@ from dprepro.privacy.composition import gdp_part
 from dprepro.privacy.query import NoisyAnswer
 from dprepro.rows.table import report
 
-_LONGEST = LARGEST_RESIDUAL * math.sqrt(2)
+_LONGEST = 0.8 * math.sqrt(2)
 """Where residual vectors are shortened in a row whose code is of typical length: of two classes
 both residuals are those of a label, with both signs."""
 
@@ -66,6 +66,24 @@ _LEAST_SLOPE = 1e-9
 
 _SWEEPS = 20
 """Rounds of Newton's steps for the levels, one after another; they have settled long before."""
+
+
+class SoftmaxLoss(LogisticLoss):
+    """Log loss of one class among several; its only object is `SOFTMAX`."""
+
+    def bound(self, start: Start, lost: float) -> float:
+        """Return `_LONGEST`, whatever the noise."""
+        return _LONGEST
+
+    def response(
+        self, values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the probabilities of a class to expect, by its margins, which are its slopes."""
+        found = mean_of(chances(values, shares, start, level, others))
+        return found, np.maximum(found, _LEAST_SLOPE)
+
+
+SOFTMAX = SoftmaxLoss()
 
 
 class ClassFunctions(NamedTuple):
@@ -95,7 +113,7 @@ def learn(
     """
     rates, start = _start(curator, budget)
     kind = partial(ClassBooster, rates=rates)
-    bins, effects, booster = divide(curator, domain, LOGISTIC, budget, start, n_epochs, kind)
+    bins, effects, booster = divide(curator, domain, SOFTMAX, budget, start, n_epochs, kind)
     curator.tell(StartOfScores(to_units(booster.class_levels)))
     for number in range(n_epochs):
         answer = curator.answer(booster.class_residuals())
@@ -114,7 +132,7 @@ def _start(curator: PlusCurator, budget: PrivacyBudget) -> tuple[np.ndarray, Sta
     Noise keeps the rates off 0. The noise in a function of class s is proportional to 1 / r_s: the
     start has the root mean square over the rows, sum_s r_s (1 / r_s)^2.
     """
-    curator.open_totals(*gdp_part(budget, LOGISTIC.totals_share))
+    curator.open_totals(*gdp_part(budget, SOFTMAX.totals_share))
     answer = curator.answer(ClassCounts(1.0, 1.0))
     classes = answer.value.size
     noise = answer.scale * math.sqrt(classes)
@@ -222,11 +240,10 @@ class ClassBooster(Booster):
                 effect.margin = effect.values - largest - np.log(np.maximum(sums, 1e-300))
 
     def _response(self, effect: Any, spread: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the probabilities of a class to expect, by its margin, which are its slopes."""
+        """Return `SoftmaxLoss.response` of a margin."""
         level = math.log(effect.start.rate / (1 - effect.start.rate))
         others = spread - effect.spread
-        found, _ = self.loss.response(effect.margin, effect.shares, effect.start, level, others)
-        return found, np.maximum(found, _LEAST_SLOPE)
+        return self.loss.response(effect.margin, effect.shares, effect.start, level, others)
 
     def _change(self, effect: Effect, likely: Posterior) -> np.ndarray:
         """Do what `Booster._change` does; a value rises by log (1 + d) in place of d.

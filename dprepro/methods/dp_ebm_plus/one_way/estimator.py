@@ -46,6 +46,9 @@ class _Learned:
 class DPEBMPlus22Classifier(_Learned, DPEBMPlusClassifier):
     """Version 22 of `DPEBMPlusClassifier`: the same guarantee, parameters and attributes.
 
+    Answer 2 is a sum of codes of the cells that rows lie in, as bins have in an epoch: a row adds a
+    vector of at most the length that is charged (`queries.CodedHistogram`).
+
     It also takes more than two labels: S of the public domain. Then answer 1 is the number of rows
     of each class, to which a row adds 1 in one place; and in an epoch a row adds its residual
     vector, (S,), times its code: the query has the sensitivity c as well

@@ -18,10 +18,6 @@ from dprepro.methods.dp_ebm_plus import losses as curated
 from dprepro.methods.dp_ebm_plus.clipping import typical_deviation
 from dprepro.methods.dp_ebm_plus.smoothing import _NODES, _WEIGHTS
 
-LARGEST_RESIDUAL = 0.8
-"""Log loss: where residuals are clipped in a row whose code is of typical length. The few rows with
-a larger one say less of all than the noise that a larger bound would cost."""
-
 _NEWTON = 12
 """Steps of Newton's method for a level, which has settled long before."""
 
@@ -84,6 +80,14 @@ class Loss(ABC):
         """Return what noisy sums of the powers of centred targets say, and the noise in each."""
 
     @abstractmethod
+    def bound(self, start: Start, lost: float) -> float:
+        """Return where residuals are clipped at first in a row whose code is of typical length.
+
+        `lost` is the variance of the noise in all bins' averages, in the square of what a usual
+        effect moves all rows by, if residuals are not clipped.
+        """
+
+    @abstractmethod
     def response(
         self, values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -98,6 +102,10 @@ class Loss(ABC):
         others
             The variance of the sum of all other functions over the rows.
         """
+
+    @abstractmethod
+    def of_level(self, level: float, spread: float, start: Start) -> tuple[float, float]:
+        """Return the means of `response` over all rows, whose scores have the variance `spread`."""
 
     @abstractmethod
     def sampling(self, mean_square: float) -> float:
@@ -117,30 +125,72 @@ class LogisticLoss(Loss):
         least = max(min(0.5, noises[0] / rows), 1e-4)
         rate = min(max(float(sums[0]) / rows + 0.5, least), 1 - least)
         level, slope = math.log(rate / (1 - rate)), rate * (1 - rate)
-        return Start(rows, noise, level, rate, slope, LARGEST_RESIDUAL, 1.0)
+        return Start(rows, noise, level, rate, slope, 1.0, 1.0)
+
+    def bound(self, start: Start, lost: float) -> float:
+        """Return from 1, where no noise is, down to 1/2, where all is.
+
+        At 1/2 no residual is clipped of labels that are as rare as each other, as long as nothing
+        is known. A lower bound would save no noise: what is left of the signal falls as much.
+        """
+        return 1 - lost / (1 + lost) / 2
 
     def response(
         self, values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return E sigmoid(a + f + Z), Z ~ N(0, v), where all rows together have the released rate.
+        """Return E G(p) - o(p) and E k(p) p (1 - p), for the `chances` p.
 
-        v is the variance of the `others`. a is not the intercept, but what makes the rates of the
-        bins add up.
+        A row with label 1 has the clipped residual min(c, 1 - p), one with label 0 has -min(c, p).
+        So k(p) = min(c, 1 - p) + min(c, p) is what a label counts, o(p) = p min(c, 1 - p) -
+        (1 - p) min(c, p) what is expected of a row with the chance p, and G' = k. Without clipping
+        k = 1, o = 0 and G = p.
         """
-        scores = values + math.sqrt(others) * _NODES[:, None]
-        for _ in range(_NEWTON + 1):
-            each = expit(level + scores)
-            # No matrix product: its last digit is not the same on every machine.
-            rates = (_WEIGHTS[:, None] * each).sum(axis=0)
-            slopes = (_WEIGHTS[:, None] * each * (1 - each)).sum(axis=0)
-            gap = float((shares * rates).sum()) - start.rate
-            step = gap / max(float((shares * slopes).sum()), 1e-12)
-            level -= min(max(step, -_LONGEST), _LONGEST)
-        return rates, slopes
+        return _clipped(chances(values, shares, start, level, others), start.residual)
+
+    def of_level(self, level: float, spread: float, start: Start) -> tuple[float, float]:
+        """See `Loss.of_level`."""
+        each = expit(level + math.sqrt(spread) * _NODES[:, None])
+        expected, slopes = _clipped(each, start.residual)
+        return float(expected[0]), float(slopes[0])
 
     def sampling(self, mean_square: float) -> float:
         """Return 1: the variance of a label is p (1 - p), its slope."""
         return 1.0
+
+
+def chances(
+    values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
+) -> np.ndarray:
+    """Return p = sigmoid(a + f + Z) for Z ~ N(0, v) at the nodes of a quadrature, (nodes, B).
+
+    v is the variance of the `others`. a is not the intercept, but what makes the rates of the bins
+    add up to the released one. See `Loss.response`; `mean_of` takes the mean over Z.
+    """
+    scores = values + math.sqrt(others) * _NODES[:, None]
+    for _ in range(_NEWTON + 1):
+        each = expit(level + scores)
+        gap = float((shares * mean_of(each)).sum()) - start.rate
+        step = gap / max(float((shares * mean_of(each * (1 - each))).sum()), 1e-12)
+        level -= min(max(step, -_LONGEST), _LONGEST)
+    return np.asarray(each)
+
+
+def mean_of(each: np.ndarray) -> np.ndarray:
+    """Return the mean over the nodes, float64 (B,), of what is given at them, (nodes, B)."""
+    # No matrix product: its last digit is not the same on every machine.
+    return np.asarray((_WEIGHTS[:, None] * each).sum(axis=0))
+
+
+def _clipped(p: np.ndarray, c: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the means over the nodes that `LogisticLoss.response` describes."""
+    up, down = np.minimum(c, 1 - p), np.minimum(c, p)
+    gained = c - c * c / 2 + _area(p, c) - _area(1 - p, c)
+    return mean_of(gained - p * up + (1 - p) * down), mean_of((up + down) * p * (1 - p))
+
+
+def _area(p: np.ndarray, c: float) -> np.ndarray:
+    """Return the integral of min(c, q) over q from 0 to p."""
+    return np.asarray(np.where(p <= c, p * p / 2, c * (p - c / 2)))
 
 
 class SquaredLoss(Loss):
@@ -157,11 +207,19 @@ class SquaredLoss(Loss):
         typical = typical_deviation(float(sums[1]) / rows - mean**2, noises[1] / rows)
         return Start(rows, noise, mean, mean, 1.0, typical, typical)
 
+    def bound(self, start: Start, lost: float) -> float:
+        """Return how large residuals are; each epoch chooses anew."""
+        return start.residual
+
     def response(
         self, values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the function itself."""
         return values, np.ones(values.size)
+
+    def of_level(self, level: float, spread: float, start: Start) -> tuple[float, float]:
+        """Return the level itself."""
+        return level, 1.0
 
     def sampling(self, mean_square: float) -> float:
         """Return the mean square of residuals."""

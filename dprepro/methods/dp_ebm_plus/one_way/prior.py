@@ -25,11 +25,8 @@ import numpy as np
 from dprepro.methods.dp_ebm_plus.smoothing import band_of_inverse, factor, solve
 from dprepro.runtime.kernels import kernel
 
-SIZES = np.array([1 / 27, 1 / 9, 1 / 3, 1.0, 3.0])
-"""s, in the unit of the loss."""
-
-_USUAL, _SPREAD = 1 / 3, 3.0
-"""Before any answer log s is normal around log `_USUAL`, with the deviation log `_SPREAD`."""
+SIZES = np.array([1 / 27, 1 / 9, 1 / 3, 1.0, 3.0, 9.0])
+"""s, in the unit of the loss. Before any answer all are as likely."""
 
 REACH = 1.0
 """At which part of the range an Ornstein-Uhlenbeck process has a correlation of 1/e."""
@@ -147,7 +144,7 @@ def log_normal(sizes: np.ndarray, usual: float, spread: float) -> np.ndarray:
     return np.asarray(weights / weights.sum())
 
 
-OF_SIZES = log_normal(SIZES, _USUAL, _SPREAD)
+OF_SIZES = np.full(SIZES.size, 1 / SIZES.size)
 """How likely `SIZES` are before any answer."""
 
 

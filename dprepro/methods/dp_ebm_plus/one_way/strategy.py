@@ -16,6 +16,9 @@ Without noise every bin is asked by itself, rare ones more precisely. The more n
 more do numbers say of what smooth functions have in common. Q couples neighbours alone, so P +
 kappa Q = U U' with U in two diagonals. Sums in the bins are U times what is released: their noise
 is known, and couples neighbours alone.
+
+The rows in the cells of a number are asked for in the same way, without residuals: as f, the number
+over the even one less 1, and with s = 1.
 """
 
 from __future__ import annotations
@@ -30,6 +33,9 @@ from dprepro.methods.dp_ebm_plus.strategy import AutoregressiveStrategy, rounded
 
 _LEAST = 2.0**-10
 """Bins with a smaller share of the rows are weighed as if they had this one."""
+
+_TO_NEAREST = 1.189207115002721
+"""2^(1/4): squares of weights are multiplied by it, so that weights round to the nearest power."""
 
 
 @dataclass(frozen=True)
@@ -72,23 +78,35 @@ class Strategy:
             The feature's part of a row's squared length, if each bin were asked by itself.
         """
         shares = counts / counts.sum()
-        kappa = shares.size * noise**2
-        weighed = np.maximum(shares, _LEAST) + kappa * precision[0]
-        diagonal, beside = _bidiagonal(weighed, kappa * precision[1])
-        following = np.append(-beside[:-1] / diagonal[1:], 0.0)
-        mix = np.eye(shares.size)
-        for c in range(shares.size - 1):
-            mix[c, c + 1 :] = np.cumprod(following[c:-1])
-        whole = np.rint(mix / CENTRE_UNIT).astype(np.int64)
+        mixed = _mixed(np.maximum(shares, _LEAST), precision, noise)
         # No matrix product: its last digit is not the same on every machine.
-        centre = np.rint((whole * shares).sum(axis=1)).astype(np.int64)
-        squares = 1 / diagonal**2
-        vectors = (whole - centre[:, None]) * CENTRE_UNIT
+        centre = np.rint((mixed.mix * shares).sum(axis=1)).astype(np.int64)
+        squares = mixed.fresh**2
+        vectors = (mixed.mix - centre[:, None]) * CENTRE_UNIT
         length = float(((squares[:, None] * vectors**2).sum(axis=0) * shares).sum())
         alone = part * float((shares * (1 - shares)).sum())
         weights = rounded_weights(squares * alone / length)
-        mixed = AutoregressiveStrategy(whole, 1 / diagonal, following)
-        return cls(Code(feature, weights, centre, whole), mixed)
+        return cls(Code(feature, weights, centre, mixed.mix), mixed)
+
+    @classmethod
+    def of_cells(cls, feature: int, precision: tuple[np.ndarray, ...], noise: float) -> Strategy:
+        """Return how the rows in the cells of a feature are asked for, all codes of about norm 1.
+
+        Parameters
+        ----------
+        feature
+            Its number.
+        precision
+            Q of their numbers over the even one, less 1: see `Strategy.of`, float64 (C,) each.
+        noise
+            sigma / n: the noise in a number, over the number of rows.
+        """
+        cells = precision[0].size
+        mixed = _mixed(np.full(cells, 1 / cells), precision, noise)
+        squares = mixed.fresh**2
+        lengths = (squares[:, None] * (mixed.mix * CENTRE_UNIT) ** 2).sum(axis=0)
+        weights = rounded_weights(squares / lengths.max() * _TO_NEAREST)
+        return cls(Code(feature, weights, np.zeros(cells, np.int64), mixed.mix), mixed)
 
     def noise(self, deviation: float) -> np.ndarray:
         """Return a and c of `prior`, float64 (2, B): the noise of sums.
@@ -96,6 +114,20 @@ class Strategy:
         `deviation` is that of the noise in a number before it is divided by its weight.
         """
         return self.mix.noise((deviation / self.code.weights) ** 2)
+
+
+def _mixed(
+    shares: np.ndarray, precision: tuple[np.ndarray, ...], noise: float
+) -> AutoregressiveStrategy:
+    """Return M, and as `fresh` the weights 1 / U_bb: the rows of U^-1 are M's times these."""
+    kappa = shares.size * noise**2
+    diagonal, beside = _bidiagonal(shares + kappa * precision[0], kappa * precision[1])
+    following = np.append(-beside[:-1] / diagonal[1:], 0.0)
+    mix = np.eye(shares.size)
+    for c in range(shares.size - 1):
+        mix[c, c + 1 :] = np.cumprod(following[c:-1])
+    whole = np.rint(mix / CENTRE_UNIT).astype(np.int64)
+    return AutoregressiveStrategy(whole, 1 / diagonal, following)
 
 
 def _bidiagonal(diagonal: np.ndarray, beside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
