@@ -18,7 +18,7 @@ from dprepro.additive.file import load_model, model_from_json, model_to_json, sa
 from dprepro.additive.shapes import shapes_of
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus.one_way.bins import binned, histogram
-from dprepro.methods.dp_ebm_plus.one_way.booster import Effect, question
+from dprepro.methods.dp_ebm_plus.one_way.booster import Effect, averaging, question
 from dprepro.methods.dp_ebm_plus.one_way.classes import (
     SOFTMAX,
     ClassBooster,
@@ -100,7 +100,7 @@ def booster(rates, counts, noise=1e-6, epochs=4):
     start = Start(counts.sum(), 1.0, 0.0, 1 / 3, 0.2, 1.1, 0.5**0.5)
     asked = question(0, found, noise, 1.0)
     return ClassBooster(
-        SOFTMAX, start, [Effect(0, found.counts)], [asked], noise, epochs, rates=rates
+        SOFTMAX, start, [Effect(0, found.counts)], [asked], noise, averaging(epochs), rates=rates
     )
 
 
@@ -356,7 +356,7 @@ def test_a_file_has_the_model(model, tmp_path):
         (lambda v: v.update(labels=["a", "b"]), "names of the classes, one for each"),
         (lambda v: v.update(intercept=3), "of several classes one for each class"),
         (lambda v: v["features"][0]["values"][0].append(1), "one for each class"),
-        (lambda v: v["features"][0]["noise"][0].pop(), "Input should"),
+        (lambda v: v["features"][0]["noise"][0].pop(), "at least 3 items"),
         (lambda v: v["features"][1].update(values=[1] * 9), "bins"),
     ],
 )

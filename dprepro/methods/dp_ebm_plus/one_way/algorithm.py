@@ -39,6 +39,7 @@ from dprepro.methods.dp_ebm_plus.one_way.booster import (
     Booster,
     Effect,
     averaging,
+    left_by,
     part_of_a_feature,
     question,
 )
@@ -111,10 +112,9 @@ def divide(
     answers = [curator.answer(CodedHistogram.of(each.code)) for each in histograms]
     mu, rest = gdp_part(budget, 1 - loss.totals_share - HISTOGRAMS_SHARE)
     deviation = curator.open_epochs(mu, n_epochs, rest)
-    # The noise in the average of a bin's sums, if all bins are asked by themselves.
-    noise = deviation * math.sqrt((averaging(n_epochs) ** 2).sum())
-    noise *= start.residual * math.sqrt(n_features + INTERCEPT_PART)
-    usual = start.rows * start.slope * EFFECT * start.unit
+    # The noise in a bin's sum, if all bins are asked by themselves, in that of a usual effect.
+    noise = deviation * start.residual * math.sqrt(n_features + INTERCEPT_PART)
+    noise /= start.rows * start.slope * EFFECT * start.unit
     found = [
         binned(*each, start.rows) for each in zip(domain.features, histograms, answers, strict=True)
     ]
@@ -123,11 +123,13 @@ def divide(
     effects = [Effect(k, each.counts) for k, each in enumerate(found)]
     learned = [k for k, effect in enumerate(effects) if effect.counts.size > 1]
     part = part_of_a_feature(len(learned))
-    lost = (noise / usual) ** 2 * sum(effects[k].counts.size for k in learned)
-    bound = loss.bound(start, lost)
-    noise, start = noise * bound / start.residual, replace(start, residual=bound)
-    questions = [question(k, found[k], noise / usual, part) for k in learned]
-    booster = kind(loss, start, [effects[k] for k in learned], questions, deviation, n_epochs)
+    asked = sum(effects[k].counts.size for k in learned)
+    lost = asked * (noise * left_by(averaging(n_epochs))) ** 2
+    weights, bound = averaging(n_epochs, lost), loss.bound(start, lost)
+    noise *= left_by(weights) * bound / start.residual
+    start = replace(start, residual=bound)
+    questions = [question(k, found[k], noise, part) for k in learned]
+    booster = kind(loss, start, [effects[k] for k in learned], questions, deviation, weights)
     return [each.bins for each in found], effects, booster
 
 

@@ -17,7 +17,6 @@ from dprepro.additive.bins import FeatureBins, category_bins, largest, numeric_b
 from dprepro.data.domain import CategoricalFeature, Feature, NumericFeature
 from dprepro.methods.dp_ebm_plus.grid import grid_edges
 from dprepro.methods.dp_ebm_plus.one_way.prior import (
-    REACH,
     Priors,
     independent,
     log_normal,
@@ -43,10 +42,17 @@ _SIZES = np.array([0.1, 0.3, 1.0, 3.0, 10.0, 30.0])
 """How far counts lie from even ones, as a multiple of these; 1 is the likeliest, threefold more or
 less is one standard deviation of the logarithm."""
 
-_LEAST_OWN = 1e-6
+_LEAST_OWN = 1e-3
 """Variance of a count that is its own alone, in that of the noise in a number: noise is shared."""
 
-_REACHES = (0.01, 0.1, REACH)
+_PART_OF_A_ROW = 2.0**-10
+"""Counts are whole numbers of it."""
+
+_ASKED_REACH = 0.3
+"""That of the counts which cells are asked for. A longer one loses cells that stand out, a shorter
+one loses ranges, if noise is large."""
+
+_REACHES = (0.01, 0.1, 1.0)
 """Parts of the range over which counts are alike."""
 
 
@@ -79,7 +85,7 @@ def histogram(k: int, feature: Feature, noise: float, rows: float) -> Strategy:
     `noise` is the standard deviation of that in a number, and `rows` about how many there are.
     """
     if isinstance(feature, NumericFeature):
-        precision = with_missing(_alike(len(grid_edges(feature)) + 1, REACH))
+        precision = with_missing(_alike(len(grid_edges(feature)) + 1, _ASKED_REACH))
     else:
         precision = independent(len(feature.categories) + 1)
     return Strategy.of_cells(k, precision, noise / rows)
@@ -154,7 +160,11 @@ def binned(feature: Feature, strategy: Strategy, answer: NoisyAnswer, rows: floa
     uncertainty = np.sqrt(np.bincount(bin_of_cell, variances, bins.n_bins))
     # A count lost in the noise is as likely half a deviation as anything, and never above average.
     counts = np.maximum(counts, np.minimum(uncertainty / 2, rows / bins.n_bins / 4) + 1e-6 * rows)
-    return BinnedFeature(bins, bin_of_cell, counts * (rows / counts.sum()), intervals)
+    # Queries follow from counts, and an exponential's last digit depends on the machine.
+    counts = (
+        np.maximum(np.rint(counts * (rows / counts.sum()) / _PART_OF_A_ROW), 1) * _PART_OF_A_ROW
+    )
+    return BinnedFeature(bins, bin_of_cell, counts, intervals)
 
 
 @kernel("(float64[::1], float64, float64, float64)")

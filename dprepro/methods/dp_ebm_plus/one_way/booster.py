@@ -60,9 +60,10 @@ _SIZES_PART, _LEVEL_PART = 0.2, 0.1
 """Parts of an epoch of a regression: of the counts of residuals by size, where a feature's is about
 1; and of the intercept, at least, in all."""
 
-_RISING = 1.5
-"""Later epochs count more, as the other functions are closer to their ends: by this power of their
-number."""
+_RISING, _STEEPLY, _HALFWAY = 1.5, 2.5, 0.005
+"""Later epochs count more, as the other functions are closer to their ends: by a power of their
+number. It is the first of these, and by the second more where there is no noise, since then early
+epochs have nothing to add. The third is what may be lost in noise for half of that."""
 
 _UNCLIPPED = 3.0
 """The intercept's residuals are clipped at so many of their standard deviations, by the median."""
@@ -164,10 +165,15 @@ def part_of_a_feature(n_features: int) -> float:
     return 1 / (max(n_features, 1) + INTERCEPT_PART)
 
 
-def averaging(n_epochs: int) -> np.ndarray:
-    """Return the weights of the epochs, float64 (E,), which add up to 1."""
-    weights = np.arange(1.0, n_epochs + 1) ** _RISING
+def averaging(n_epochs: int, lost: float = math.inf) -> np.ndarray:
+    """Return the weights of the epochs, float64 (E,), which add up to 1; `lost` as in `Loss`."""
+    weights = np.arange(1.0, n_epochs + 1) ** (_RISING + _STEEPLY / (1 + lost / _HALFWAY))
     return np.asarray(weights / weights.sum())
+
+
+def left_by(weights: np.ndarray) -> float:
+    """Return the noise in an average with these weights, where that in an answer is 1."""
+    return math.sqrt(float((weights**2).sum()))
 
 
 class Booster:
@@ -181,8 +187,8 @@ class Booster:
         Of each feature, and how it is asked.
     deviation
         Standard deviation of the noise in a query of sensitivity 1 that gets a whole epoch.
-    n_epochs
-        How many epochs there are.
+    weights : float64 (E,)
+        Of the epochs in an average: see `averaging`.
 
     Attributes
     ----------
@@ -201,17 +207,16 @@ class Booster:
         effects: list[Effect],
         questions: list[Question],
         deviation: float,
-        n_epochs: int,
+        weights: np.ndarray,
     ) -> None:
-        self.loss, self.start, self.deviation, self.n_epochs = loss, start, deviation, n_epochs
+        self.loss, self.start, self.deviation = loss, start, deviation
         self.effects, self._questions = effects, questions
         one = np.array([start.rows])
         self.level, self.middle = (Effect(INTERCEPT, one) for _ in range(2))
         self.level.move(np.array([start.level]))
         self.middle.move(np.array([start.level]))
         self.bound, self.within, self.mean_square = start.residual, 1.0, 0.25
-        self._weights = averaging(n_epochs)
-        self._average = math.sqrt((self._weights**2).sum())
+        self._weights, self._average = weights, left_by(weights)
         self._sizes: list[NoisyAnswer] = []
         features = max(len(effects), 1)
         self._part = part_of_a_feature(len(effects))

@@ -16,6 +16,7 @@ from scipy.special import expit
 
 from dprepro.methods.dp_ebm_plus import losses as curated
 from dprepro.methods.dp_ebm_plus.clipping import typical_deviation
+from dprepro.methods.dp_ebm_plus.kernel import rounded
 from dprepro.methods.dp_ebm_plus.smoothing import _NODES, _WEIGHTS
 
 _NEWTON = 12
@@ -133,7 +134,7 @@ class LogisticLoss(Loss):
         At 1/2 no residual is clipped of labels that are as rare as each other, as long as nothing
         is known. A lower bound would save no noise: what is left of the signal falls as much.
         """
-        return 1 - lost / (1 + lost) / 2
+        return float(rounded(1 - lost / (1 + lost) / 2))
 
     def response(
         self, values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
