@@ -121,7 +121,7 @@ def test_a_form_of_export_that_the_model_cannot_have_has_to_be_accepted(tmp_path
     features = {"a": "{numeric: [0, 1]}", "A": "{numeric: [0, 1]}"}
     columns = {name: np.linspace(0, 1, _ROWS) for name in features}
     card = card_of(tmp_path / "case", features, columns)
-    said = refused(card, match="could not be exported to sql: the names of features 'a' and 'A'")
+    said = refused(card, match="could not be exported to sql: the names of columns 'a' and 'A'")
     assert "accept that with --allow-no-export. Nothing was spent and nothing was written" in said
     release(card, "--allow-no-export")
     assert "agree" in dprepro("verify", card.with_name("out"))
