@@ -33,6 +33,7 @@ from dprepro.estimators.targets import (
     public_classes,
     read_labels,
     read_targets,
+    task_of_labels,
 )
 from dprepro.privacy.private_rows import Private
 from dprepro.rows.chunked import ChunkedRows, CollectionRows, is_collection
@@ -82,6 +83,9 @@ class Rows:
         """The names of the features."""
         return list(self.frame.columns)
 
+
+Labels: TypeAlias = Literal["labels"]
+"""A classification of two classes or of more: see `read_training_rows`."""
 
 FitRows: TypeAlias = Rows | ChunkedRows[Rows] | CollectionRows[Rows]
 """The rows of a fit in memory, in a table that is read in chunks, or on a cluster."""
@@ -240,20 +244,34 @@ def wrap_training_arrays(X: Any, y: Any, codes: bool = False) -> Private[Arrays]
 
 @overload
 def read_training_rows(
-    model: Any, X: Any, y: Any, domain: Domain | None, task: TaskKind
+    model: Any, X: Any, y: Any, domain: Domain | None, task: TaskKind | Labels
 ) -> Private[Rows]: ...
 
 
 @overload
 def read_training_rows(
-    model: Any, X: Any, y: Any, domain: Domain | None, task: TaskKind, *, in_chunks: Literal[True]
+    model: Any,
+    X: Any,
+    y: Any,
+    domain: Domain | None,
+    task: TaskKind | Labels,
+    *,
+    in_chunks: Literal[True],
 ) -> Private[FitRows]: ...
 
 
 def read_training_rows(
-    model: Any, X: Any, y: Any, domain: Domain | None, task: TaskKind, *, in_chunks: bool = False
+    model: Any,
+    X: Any,
+    y: Any,
+    domain: Domain | None,
+    task: TaskKind | Labels,
+    *,
+    in_chunks: bool = False,
 ) -> Private[Any]:
     """Return what a fit was given, wrapped: a curator opens it. Classification sets ``classes_``.
+
+    The task "labels" is that of two classes or of more, whichever `task_of_labels` says.
 
     With `in_chunks` X can also be a table, as `Table.open` takes it: a path, a dataset of pyarrow,
     or a `Table`. Then y is the name of its target column, and `domain` must be public. The result
@@ -265,6 +283,7 @@ def read_training_rows(
     ValueError
         As `read_frame`, and `read_labels` or `read_targets`; of a table, on what it lacks.
     """
+    task = task_of_labels(y, domain) if task == "labels" else task
     if in_chunks and is_table(X):
         return Private(_chunked_rows(model, X, y, domain, task))
     if in_chunks and is_collection(X):

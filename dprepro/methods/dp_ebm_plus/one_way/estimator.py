@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dprepro.additive.editing import make_all_monotone
 from dprepro.data.domain import Domain
 from dprepro.estimators.base import tagged
 from dprepro.estimators.inputs import fitting, read_training_rows, resolve_domain_of
@@ -60,18 +61,18 @@ class DPEBMPlus22Classifier(_Learned, DPEBMPlusClassifier):
     @fitting
     def fit(self, X: Any, y: Any) -> DPEBMPlus22Classifier:
         """Fit to X (n, K) and y (n,), as `DPEBMPlusClassifier`, with two labels or more."""
-        if task_of_labels(y, self.domain) == "binary":
-            super().fit(X, y)
-            return self
-        if self.monotone:
+        rows = read_training_rows(self, X, y, self.domain, "labels", in_chunks=True)
+        task = task_of_labels(self.classes_, self.domain)
+        if task == "multiclass" and self.monotone:
             raise ValueError(
                 "monotone is for two labels: which way a function of several classes goes depends "
                 "on the class. Leave it out"
             )
-        rows = read_training_rows(self, X, y, self.domain, "multiclass", in_chunks=True)
-        domain = resolve_domain_of(self, rows, "multiclass")
-        shapes, intercepts, _ = self._train(rows, domain, Softmax(self.classes_.size))
-        self._set_shapes(shapes, intercepts)
+        domain = resolve_domain_of(self, rows, task)
+        loss = LABELS if task == "binary" else Softmax(self.classes_.size)
+        shapes, intercept, _ = self._train(rows, domain, loss)
+        self._set_shapes(shapes, intercept)
+        make_all_monotone(self, self.monotone)
         return self
 
 
