@@ -242,9 +242,9 @@ def note_edits(model: AdditiveModel) -> None:
 
 
 def position_of(model: AdditiveModel, feature: str) -> int:
-    """Return the position of a feature; `DpreproError` if the model has none of that name.
+    """Return the position of a feature.
 
-    Also if it has several classes.
+    Raises `DpreproError` if the model has none of that name, or if it is one of several classes.
     """
     model.require_one_score("an edit")
     names = [bins.feature.name for bins in model.bins_]

@@ -188,8 +188,9 @@ def holds_most_of(dataset: Dataset, X: pd.DataFrame, y: np.ndarray) -> bool:
     A comparison with the whole table would be no such check: with the same m rows and one more, of
     somebody who is in no file, the release would exist, and without that row it would not. So would
     be `Rows.likeness_to`, which asks how often rows of the table are equal to each other. A part
-    of the table, and a copy in any order, are found. Where values are so few that strangers have
-    equal rows, public rows are taken for rows of the table; rows can be drawn instead.
+    of the table, and a copy in any order, are found. Where columns have few values, rows of
+    different people are often identical. Then a file of public rows may be refused by mistake, and
+    the attack can use synthetic rows instead.
     """
     columns = sorted(X.columns)
     if columns != sorted(dataset.X.columns):

@@ -62,7 +62,8 @@ def rounded(values: Any) -> np.ndarray:
 
 
 @kernel(inline="always")
-def _moved(score, change):  # type: ignore[no-untyped-def]
+def moved(score, change):  # type: ignore[no-untyped-def]
+    """Return a score that has moved, int32, no further than the largest."""
     # numba adds int32 as int64: without the casts half as many fit into a register.
     return np.int32(min(max(np.int32(score + change), -LARGEST), LARGEST))
 
@@ -77,7 +78,7 @@ def _within(score):  # type: ignore[no-untyped-def]
 def move_scores(scores, last, change):  # type: ignore[no-untyped-def]
     """Add ``change[last]`` to the scores in place, as `residual_sums` does."""
     for i in range(scores.size):
-        scores[i] = _moved(scores[i], change[last[i]])
+        scores[i] = moved(scores[i], change[last[i]])
 
 
 @kernel(**_exact)
@@ -86,7 +87,7 @@ def _move_block(scores, last, change, found):  # type: ignore[no-untyped-def]
     for i in range(scores.size):
         found[i] = change[last[i]]
     for i in range(scores.size):
-        scores[i] = _moved(scores[i], found[i])
+        scores[i] = moved(scores[i], found[i])
 
 
 @kernel(**_exact)
@@ -180,7 +181,7 @@ def move_and_weigh(scores, norms, codes, change, squares):  # type: ignore[no-un
     """Add ``change[codes]`` to the scores, and ``squares[codes]`` to `norms`, int32 (n,)."""
     for i in range(scores.size):
         code = codes[i]
-        scores[i] = _moved(scores[i], change[code])
+        scores[i] = moved(scores[i], change[code])
         norms[i] += squares[code]
 
 
@@ -217,7 +218,7 @@ def magnitude_counts(scores, targets, last, change, n_cells):  # type: ignore[no
     """
     counts = np.zeros(n_cells, np.int64)
     for i in range(scores.size):
-        scores[i] = _moved(scores[i], change[last[i]])
+        scores[i] = moved(scores[i], change[last[i]])
         mantissa, exponent = math.frexp(float(abs(targets[i] - _within(scores[i]))))
         cell = 2 * (BITS - exponent) + (mantissa <= _ROOT_HALF) + (mantissa == 0.5)
         # 0 is 0 2^0.

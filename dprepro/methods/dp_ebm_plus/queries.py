@@ -10,7 +10,7 @@ import numpy as np
 from dprepro.additive.bins import Pair
 from dprepro.methods.dp_ebm_plus.kernel import UNIT
 from dprepro.methods.dp_ebm_plus.losses import Loss
-from dprepro.privacy.query import Instruction, Query, SensitivityError
+from dprepro.privacy.query import LAST_BITS, Instruction, Query, SensitivityError
 from dprepro.privacy.sensitivity import Sensitivity
 
 INTERCEPT = -1
@@ -211,7 +211,8 @@ def _is_within(numbers: np.ndarray, least: float, most: float) -> bool:
 
 
 def _longest(code: Code) -> float:
-    return math.sqrt(float(code.squared_norms().max()))
+    """Return the largest norm of a code, rounded up by more than a sum of squares can err."""
+    return math.sqrt(float(code.squared_norms().max())) * (1 + LAST_BITS)
 
 
 @dataclass(frozen=True)

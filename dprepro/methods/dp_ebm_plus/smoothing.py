@@ -53,10 +53,10 @@ _GRID = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
 LINEAR = np.empty((2, 0))
 """The table of g(f) = f, g'(f) = 1: regression needs none."""
 
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
 
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-"""Gauss-Hermite quadrature: E h(Z) is about sum_j `_WEIGHTS`_j h(`_NODES`_j) for Z ~ N(0, 1)."""
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+"""Gauss-Hermite quadrature: E h(Z) is about sum_j `WEIGHTS`_j h(`NODES`_j) for Z ~ N(0, 1)."""
 
 _TOLERANCE, _BISECTIONS = 1.5, 30
 """How many times the released odds those of the rarer label may be; halvings of a deviation."""
@@ -443,10 +443,10 @@ def _misfit(t, v, noise, expected, x, squared_scale, kind):  # type: ignore[no-u
 def _tabulate(intercept, deviation):  # type: ignore[no-untyped-def]
     table = np.zeros((2, _GRID.size))
     for i in range(_GRID.size):
-        for j in range(_NODES.size):
-            p = 1 / (1 + math.exp(-(intercept + _GRID[i] + deviation * _NODES[j])))
-            table[0, i] += _WEIGHTS[j] * p
-            table[1, i] += _WEIGHTS[j] * p * (1 - p)
+        for j in range(NODES.size):
+            p = 1 / (1 + math.exp(-(intercept + _GRID[i] + deviation * NODES[j])))
+            table[0, i] += WEIGHTS[j] * p
+            table[1, i] += WEIGHTS[j] * p * (1 - p)
     return table
 
 
@@ -454,8 +454,8 @@ def _tabulate(intercept, deviation):  # type: ignore[no-untyped-def]
 def expected_response(intercept, deviation):  # type: ignore[no-untyped-def]
     """Return E sigmoid(intercept + Z), Z ~ N(0, deviation^2)."""
     rate = 0.0
-    for j in range(_NODES.size):
-        rate += _WEIGHTS[j] / (1 + math.exp(-(intercept + deviation * _NODES[j])))
+    for j in range(NODES.size):
+        rate += WEIGHTS[j] / (1 + math.exp(-(intercept + deviation * NODES[j])))
     return rate
 
 

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dprepro.data.domain import Domain
-from dprepro.methods.dp_ebm_plus.kernel import LARGEST, UNIT
+from dprepro.methods.dp_ebm_plus.kernel import UNIT, moved
 from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, ClassResiduals
-from dprepro.methods.dp_ebm_plus.strategy import _NORM_BITS, whole_squares
+from dprepro.methods.dp_ebm_plus.strategy import NORM_BITS, whole_squares
 from dprepro.privacy.query import ScaledInteger
 from dprepro.runtime.kernels import kernel
 
@@ -67,11 +67,6 @@ class Softmax:
 
 
 @kernel(inline="always")
-def _moved(score, change):  # type: ignore[no-untyped-def]
-    return np.int32(min(max(np.int32(score + change), -LARGEST), LARGEST))
-
-
-@kernel(inline="always")
 def _power_of_two(exponent):  # type: ignore[no-untyped-def]
     """Return 2^exponent, exponent <= 0, of additions and products alone: the same bits anywhere."""
     whole = math.floor(exponent + 0.5)
@@ -88,7 +83,7 @@ def move_scores(scores, codes, change):  # type: ignore[no-untyped-def]
     """Add ``change[codes]``, int32 (B, S) in all, to the scores, int32 (n, S), in place."""
     for i in range(scores.shape[0]):
         for s in range(scores.shape[1]):
-            scores[i, s] = _moved(scores[i, s], change[codes[i], s])
+            scores[i, s] = moved(scores[i, s], change[codes[i], s])
 
 
 @kernel("(int32[::1], uint8[::1], int32[::1])")
@@ -179,7 +174,7 @@ def class_sums(
         If norms are too large to be counted.
     """
     squares = whole_squares(query)
-    bound = query.bound / UNIT * 2.0 ** (_NORM_BITS / 2)
+    bound = query.bound / UNIT * 2.0 ** (NORM_BITS / 2)
     sums = {code.feature: np.zeros((code.n_bins, classes), np.int64) for code in query.codes}
     columns = {feature: codes_of(feature) for feature in changes | squares}
     for start in range(0, targets.size, _BLOCK):

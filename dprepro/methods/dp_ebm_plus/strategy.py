@@ -34,7 +34,7 @@ LEAST_SHARE = 2.0**-8
 """Bins with a smaller share of the rows are weighed as if they had this one. So for `Loss.rare`
 no number in a mix exceeds 4, the root of the root of 256."""
 
-_NORM_BITS = 20
+NORM_BITS = 20
 """Squared norms count in 2^-20, rounded up."""
 
 _LEAST = 2.0**-20
@@ -43,8 +43,11 @@ _LEAST = 2.0**-20
 _STEPS = 4
 """Weights are powers of 2^(1 / `_STEPS`): noise is drawn for all bins of one weight at once."""
 
-_POWERS = np.array([1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429])
-"""2^(k / `_STEPS`), k = 0 .. 3, in decimals: the last digit of a power depends on the machine."""
+STEP = 1.189207115002721
+"""2^(1 / `_STEPS`), in decimals: the last digit of a power depends on the machine."""
+
+_POWERS = np.array([1.0, STEP, 1.4142135623730951, 1.681792830507429])
+"""2^(k / `_STEPS`), k = 0 .. 3."""
 
 _NO_CHANGE = np.zeros(256, np.int32)
 
@@ -223,7 +226,7 @@ def coded_sums(
     sums = {code.feature: np.zeros(code.n_bins, np.int64) for code in query.codes}
     features = list(changes | squares)
     columns = {feature: codes_of(feature) for feature in features}
-    bound = query.bound / UNIT * 2.0 ** (_NORM_BITS / 2)
+    bound = query.bound / UNIT * 2.0 ** (NORM_BITS / 2)
     for start in range(0, scores.size, _BLOCK):
         part = slice(start, min(start + _BLOCK, scores.size))
         norms = np.zeros(part.stop - start, np.int32)
@@ -240,7 +243,7 @@ def coded_sums(
 
 
 def whole_squares(query: Coded) -> dict[int, np.ndarray]:
-    """Return `Code.squared_norms` of each feature, int32 (B,), in 2^-`_NORM_BITS`.
+    """Return `Code.squared_norms` of each feature, int32 (B,), in 2^-`NORM_BITS`.
 
     They are rounded up and positive. Raises SensitivityError if those of a row may be too large to
     be added up.
@@ -252,7 +255,7 @@ def whole_squares(query: Coded) -> dict[int, np.ndarray]:
 
 
 def _whole_squares(code: Code) -> np.ndarray:
-    squares = np.ceil(code.squared_norms() * 2.0**_NORM_BITS) + 1
+    squares = np.ceil(code.squared_norms() * 2.0**NORM_BITS) + 1
     if not (squares < 2.0**31).all():  # nor if one is not a number
         raise _too_large()
     return squares.astype(np.int32)
@@ -261,5 +264,5 @@ def _whole_squares(code: Code) -> np.ndarray:
 def _too_large() -> SensitivityError:
     return SensitivityError(
         "norms of codes are too large: their squares must add up to less than "
-        f"{2 ** (31 - _NORM_BITS)}"
+        f"{2 ** (31 - NORM_BITS)}"
     )

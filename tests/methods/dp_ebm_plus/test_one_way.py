@@ -12,7 +12,7 @@ from scipy.stats import multivariate_normal
 from dprepro import load
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus.one_way.bins import binned, histogram, likely_counts
-from dprepro.methods.dp_ebm_plus.one_way.booster import Average, averaging, left_by
+from dprepro.methods.dp_ebm_plus.one_way.booster import Average, averaging, noise_of_average
 from dprepro.methods.dp_ebm_plus.one_way.estimator import (
     DPEBMPlus22Classifier,
     DPEBMPlus22Regressor,
@@ -311,7 +311,7 @@ def test_the_less_is_lost_in_noise_the_less_do_early_epochs_count():
     for lost in (1e9, 0.0):
         weights = averaging(64, lost)
         assert weights.sum() == pytest.approx(1)
-        assert left_by(weights) == pytest.approx(np.sqrt((weights**2).sum()))
+        assert noise_of_average(weights) == pytest.approx(np.sqrt((weights**2).sum()))
     np.testing.assert_array_equal(averaging(5), averaging(5, np.inf))
 
 

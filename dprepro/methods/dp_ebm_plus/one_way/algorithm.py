@@ -39,7 +39,7 @@ from dprepro.methods.dp_ebm_plus.one_way.booster import (
     Booster,
     Effect,
     averaging,
-    left_by,
+    noise_of_average,
     part_of_a_feature,
     question,
 )
@@ -124,9 +124,9 @@ def divide(
     learned = [k for k, effect in enumerate(effects) if effect.counts.size > 1]
     part = part_of_a_feature(len(learned))
     asked = sum(effects[k].counts.size for k in learned)
-    lost = asked * (noise * left_by(averaging(n_epochs))) ** 2
-    weights, bound = averaging(n_epochs, lost), loss.bound(start, lost)
-    noise *= left_by(weights) * bound / start.residual
+    ratio = asked * (noise * noise_of_average(averaging(n_epochs))) ** 2
+    weights, bound = averaging(n_epochs, ratio), loss.bound(start, ratio)
+    noise *= noise_of_average(weights) * bound / start.residual
     start = replace(start, residual=bound)
     questions = [question(k, found[k], noise, part) for k in learned]
     booster = kind(loss, start, [effects[k] for k in learned], questions, deviation, weights)

@@ -49,8 +49,8 @@ _PART_OF_A_ROW = 2.0**-10
 """Counts are whole numbers of it."""
 
 _ASKED_REACH = 0.3
-"""That of the counts which cells are asked for. A longer one loses cells that stand out, a shorter
-one loses ranges, if noise is large."""
+"""Part of the range over which the strategy for histograms takes counts to be alike. With a longer
+one, cells that stand out are lost in noise; with a shorter one, counts of ranges are."""
 
 _REACHES = (0.01, 0.1, 1.0)
 """Parts of the range over which counts are alike."""

@@ -63,7 +63,7 @@ _SIZES_PART, _LEVEL_PART = 0.2, 0.1
 _RISING, _STEEPLY, _HALFWAY = 1.5, 2.5, 0.005
 """Later epochs count more, as the other functions are closer to their ends: by a power of their
 number. It is the first of these, and by the second more where there is no noise, since then early
-epochs have nothing to add. The third is what may be lost in noise for half of that."""
+epochs have nothing to add. The third is the noise-to-signal ratio at which half of that is left."""
 
 _UNCLIPPED = 3.0
 """The intercept's residuals are clipped at so many of their standard deviations, by the median."""
@@ -165,13 +165,14 @@ def part_of_a_feature(n_features: int) -> float:
     return 1 / (max(n_features, 1) + INTERCEPT_PART)
 
 
-def averaging(n_epochs: int, lost: float = math.inf) -> np.ndarray:
-    """Return the weights of the epochs, float64 (E,), which add up to 1; `lost` as in `Loss`."""
-    weights = np.arange(1.0, n_epochs + 1) ** (_RISING + _STEEPLY / (1 + lost / _HALFWAY))
+def averaging(n_epochs: int, noise_to_signal: float = math.inf) -> np.ndarray:
+    """Return the weights of the epochs, float64 (E,), which add up to 1; see `Loss.bound`."""
+    power = _RISING + _STEEPLY / (1 + noise_to_signal / _HALFWAY)
+    weights = np.arange(1.0, n_epochs + 1) ** power
     return np.asarray(weights / weights.sum())
 
 
-def left_by(weights: np.ndarray) -> float:
+def noise_of_average(weights: np.ndarray) -> float:
     """Return the noise in an average with these weights, where that in an answer is 1."""
     return math.sqrt(float((weights**2).sum()))
 
@@ -216,7 +217,7 @@ class Booster:
         self.level.move(np.array([start.level]))
         self.middle.move(np.array([start.level]))
         self.bound, self.within, self.mean_square = start.residual, 1.0, 0.25
-        self._weights, self._average = weights, left_by(weights)
+        self._weights, self._average = weights, noise_of_average(weights)
         self._sizes: list[NoisyAnswer] = []
         features = max(len(effects), 1)
         self._part = part_of_a_feature(len(effects))

@@ -71,7 +71,7 @@ _SWEEPS = 20
 class SoftmaxLoss(LogisticLoss):
     """Log loss of one class among several; its only object is `SOFTMAX`."""
 
-    def bound(self, start: Start, lost: float) -> float:
+    def bound(self, start: Start, noise_to_signal: float) -> float:
         """Return `_LONGEST`, whatever the noise."""
         return _LONGEST
 

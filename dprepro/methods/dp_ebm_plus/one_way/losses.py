@@ -17,7 +17,7 @@ from scipy.special import expit
 from dprepro.methods.dp_ebm_plus import losses as curated
 from dprepro.methods.dp_ebm_plus.clipping import typical_deviation
 from dprepro.methods.dp_ebm_plus.kernel import rounded
-from dprepro.methods.dp_ebm_plus.smoothing import _NODES, _WEIGHTS
+from dprepro.methods.dp_ebm_plus.smoothing import NODES, WEIGHTS
 
 _NEWTON = 12
 """Steps of Newton's method for a level, which has settled long before."""
@@ -41,7 +41,8 @@ class Start:
     slope
         phi: by how much the mean target rises with the intercept.
     residual
-        About how large residuals are that are not clipped.
+        Of labels, where residuals are clipped in a row whose code is of typical length; of numbers,
+        about how large residuals are that are not clipped.
     unit
         Of the sizes that effects have a priori: see `prior.SIZES`.
     """
@@ -56,7 +57,7 @@ class Start:
 
 
 class Loss(ABC):
-    """A loss; its only objects are `LOGISTIC` and `SQUARED`.
+    """A loss; its only objects are `LOGISTIC`, `SQUARED` and `classes.SOFTMAX`.
 
     Attributes
     ----------
@@ -81,11 +82,11 @@ class Loss(ABC):
         """Return what noisy sums of the powers of centred targets say, and the noise in each."""
 
     @abstractmethod
-    def bound(self, start: Start, lost: float) -> float:
+    def bound(self, start: Start, noise_to_signal: float) -> float:
         """Return where residuals are clipped at first in a row whose code is of typical length.
 
-        `lost` is the variance of the noise in all bins' averages, in the square of what a usual
-        effect moves all rows by, if residuals are not clipped.
+        `noise_to_signal` is the variance of the noise in the averages of all bins together, over
+        the square of what a usual effect moves all rows by, if residuals are not clipped.
         """
 
     @abstractmethod
@@ -128,13 +129,13 @@ class LogisticLoss(Loss):
         level, slope = math.log(rate / (1 - rate)), rate * (1 - rate)
         return Start(rows, noise, level, rate, slope, 1.0, 1.0)
 
-    def bound(self, start: Start, lost: float) -> float:
+    def bound(self, start: Start, noise_to_signal: float) -> float:
         """Return from 1, where no noise is, down to 1/2, where all is.
 
         At 1/2 no residual is clipped of labels that are as rare as each other, as long as nothing
         is known. A lower bound would save no noise: what is left of the signal falls as much.
         """
-        return float(rounded(1 - lost / (1 + lost) / 2))
+        return float(rounded(1 - noise_to_signal / (1 + noise_to_signal) / 2))
 
     def response(
         self, values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
@@ -150,7 +151,7 @@ class LogisticLoss(Loss):
 
     def of_level(self, level: float, spread: float, start: Start) -> tuple[float, float]:
         """See `Loss.of_level`."""
-        each = expit(level + math.sqrt(spread) * _NODES[:, None])
+        each = expit(level + math.sqrt(spread) * NODES[:, None])
         expected, slopes = _clipped(each, start.residual)
         return float(expected[0]), float(slopes[0])
 
@@ -167,7 +168,7 @@ def chances(
     v is the variance of the `others`. a is not the intercept, but what makes the rates of the bins
     add up to the released one. See `Loss.response`; `mean_of` takes the mean over Z.
     """
-    scores = values + math.sqrt(others) * _NODES[:, None]
+    scores = values + math.sqrt(others) * NODES[:, None]
     for _ in range(_NEWTON + 1):
         each = expit(level + scores)
         gap = float((shares * mean_of(each)).sum()) - start.rate
@@ -179,7 +180,7 @@ def chances(
 def mean_of(each: np.ndarray) -> np.ndarray:
     """Return the mean over the nodes, float64 (B,), of what is given at them, (nodes, B)."""
     # No matrix product: its last digit is not the same on every machine.
-    return np.asarray((_WEIGHTS[:, None] * each).sum(axis=0))
+    return np.asarray((WEIGHTS[:, None] * each).sum(axis=0))
 
 
 def _clipped(p: np.ndarray, c: float) -> tuple[np.ndarray, np.ndarray]:
@@ -208,7 +209,7 @@ class SquaredLoss(Loss):
         typical = typical_deviation(float(sums[1]) / rows - mean**2, noises[1] / rows)
         return Start(rows, noise, mean, mean, 1.0, typical, typical)
 
-    def bound(self, start: Start, lost: float) -> float:
+    def bound(self, start: Start, noise_to_signal: float) -> float:
         """Return how large residuals are; each epoch chooses anew."""
         return start.residual
 

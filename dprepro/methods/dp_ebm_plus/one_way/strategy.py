@@ -29,13 +29,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, Code
-from dprepro.methods.dp_ebm_plus.strategy import AutoregressiveStrategy, rounded_weights
+from dprepro.methods.dp_ebm_plus.strategy import STEP, AutoregressiveStrategy, rounded_weights
 
 _LEAST = 2.0**-10
 """Bins with a smaller share of the rows are weighed as if they had this one."""
-
-_TO_NEAREST = 1.189207115002721
-"""2^(1/4): squares of weights are multiplied by it, so that weights round to the nearest power."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,8 @@ class Strategy:
         mixed = _mixed(np.full(cells, 1 / cells), precision, noise)
         squares = mixed.fresh**2
         lengths = (squares[:, None] * (mixed.mix * CENTRE_UNIT) ** 2).sum(axis=0)
-        weights = rounded_weights(squares / lengths.max() * _TO_NEAREST)
+        # Half a step in the weights: they are rounded to the nearest power, not down.
+        weights = rounded_weights(squares / lengths.max() * STEP)
         return cls(Code(feature, weights, np.zeros(cells, np.int64), mixed.mix), mixed)
 
     def noise(self, deviation: float) -> np.ndarray:
