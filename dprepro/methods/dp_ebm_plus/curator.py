@@ -389,9 +389,9 @@ class PlusCurator(Curator):
         Return the standard deviation of the noise in each number.
         """
         released = (
-            "; for numeric features, to that of an interval the numbers of those above it are "
-            "added, which count the less the farther they are. All these numbers are scaled so "
-            "that one row moves those of a feature by at most 1 together"
+            "; for numeric features, a weighted sum of the numbers of rows in an interval and in "
+            "those above it, with weights that decay with the distance. All these numbers are "
+            "scaled so that one row moves those of a feature by at most 1 together"
         )
         return self._open_histograms(CodedHistogram, released, mu, n_features, budget)
 
