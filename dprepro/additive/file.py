@@ -245,11 +245,11 @@ def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None)
 def _kind_to_json(model: AdditiveModel) -> dict[str, Any]:
     """Return the version, how to predict, and the task."""
     if model.several_classes:
-        return {"version": 4, "prediction": PREDICTION_OF_CLASSES, "task": "multiclass"}
+        return {"version": 4, "prediction": PREDICTION_OF_CLASSES, "task": model.task}
     return {
         "version": 3 if model.pairs_ else 2,
         "prediction": PREDICTION_OF_PAIRS if model.pairs_ else PREDICTION,
-        "task": "regression" if classes_of(model) is None else "binary",
+        "task": model.task,
     }
 
 

@@ -17,6 +17,7 @@ from dprepro.additive.bins import FeatureBins, PairTerm, pair_name
 from dprepro.additive.shapes import shapes_of
 from dprepro.additive.units import Powers, on_grid, power_for
 from dprepro.estimators.base import BinaryModel, FrameModel
+from dprepro.estimators.contract import classes_of
 from dprepro.runtime.arguments import real
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.extras import needs_extra
@@ -24,6 +25,7 @@ from dprepro.runtime.extras import needs_extra
 if TYPE_CHECKING:
     from dprepro.additive.editing import Edit
     from dprepro.additive.measurement import Measurement
+    from dprepro.data.domain import TaskKind
 
 PERCENTS = tuple(range(50, 100))
 """The coverages that a fit knows the width of, in percent."""
@@ -175,6 +177,13 @@ class AdditiveModel(FrameModel):
         names = [str(bins.feature.name) for bins in self.bins_]
         pairs = [term.pair for term in self.pairs_]
         return [*names, *(pair_name(names[pair.first], names[pair.second]) for pair in pairs)]
+
+    @property
+    def task(self) -> TaskKind:
+        """What is predicted: a class of two, one of several, or a number."""
+        if classes_of(self) is None:
+            return "regression"
+        return "multiclass" if self.several_classes else "binary"
 
     @property
     def several_classes(self) -> bool:

@@ -257,11 +257,11 @@ class PublicFeature(StatementPart):
 
 
 class DataDomain(StatementPart):
-    """What the data are about, as far as it is public."""
+    """What the data are about, as far as it is public; `labels` are what its classes are called."""
 
-    task: Literal["binary", "regression"]
+    task: Literal["binary", "multiclass", "regression"]
     target: str | None
-    labels: tuple[str, str] | None
+    labels: Annotated[list[str], Field(min_length=2)] | None
     target_bounds: tuple[float, float] | None
     features: list[PublicFeature]
 
@@ -382,7 +382,7 @@ def state(model: Loaded, content: bytes, publisher: Publisher) -> Statement:
     Raises
     ------
     DpreproError
-        If the file has no ledger: then there is nothing to state. Or if it has several classes.
+        If the file has no ledger: then there is nothing to state.
     """
     ledger = ledger_of(model)
     if ledger is None:
@@ -431,13 +431,10 @@ def _one_each(publisher: Publisher) -> str:
 
 
 def _data(model: Loaded) -> DataDomain:
-    model.require_one_score("a statement")
-    is_regression = isinstance(model, LoadedRegressor)
-    labels = None if model.labels_ is None else (model.labels_[0], model.labels_[1])
     return DataDomain(
-        task="regression" if is_regression else "binary",
+        task=model.task,
         target=model.target_name_,
-        labels=labels,
+        labels=None if model.labels_ is None else list(model.labels_),
         target_bounds=model.range_ if isinstance(model, LoadedRegressor) else None,
         features=[_feature(model, k) for k in range(len(model.bins_))],
     )
@@ -501,7 +498,7 @@ def _registry(ledger: Ledger, data: DataDomain, publisher: Publisher) -> Registr
     return Registry(
         data_domain=(
             f"{publisher.title or publisher.dataset}: {len(data.features)} features, "
-            f"{'numeric target' if data.task == 'regression' else 'two classes'}"
+            f"{_target_in_words(data)}"
         ),
         unprotected_quantities="; ".join(
             [
@@ -526,6 +523,12 @@ def _registry(ledger: Ledger, data: DataDomain, publisher: Publisher) -> Registr
         release_frequency="once; "
         + releases_in_words(publisher.earlier_releases, publisher.other_people),
     )
+
+
+def _target_in_words(data: DataDomain) -> str:
+    if data.task == "multiclass":
+        return f"{len(data.labels)} classes" if data.labels else "several classes"
+    return "numeric target" if data.task == "regression" else "two classes"
 
 
 def round_up(epsilon: float) -> float | None:

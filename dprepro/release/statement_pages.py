@@ -454,7 +454,7 @@ def _public(statement: Statement) -> Section:
         )
     target = f"target: {data.target or 'not named'}"
     if data.labels:
-        target += f", with the labels {data.labels[0]} and {data.labels[1]}"
+        target += f", with the labels {_listed(data.labels)}"
     if data.target_bounds:
         target += f", from {_short(data.target_bounds[0])} to {_short(data.target_bounds[1])}"
     texts += [target, "names, bounds and categories of the features:"]

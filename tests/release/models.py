@@ -10,18 +10,26 @@ import pandas as pd
 from dprepro.additive.file import model_from_json, model_to_json
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.methods.dp_ebm_plus.one_way.estimator import DPEBMPlus22Classifier
 from dprepro.release.statement import AuditRecord, Loaded, Publisher
 
 NAME = "a|b *_<i>`x`"
 """A category that is text of Markdown and of HTML."""
 
+_KINDS = {
+    "binary": DPEBMPlusClassifier,
+    "multiclass": DPEBMPlus22Classifier,
+    "regression": DPEBMPlusRegressor,
+}
+
 
 @lru_cache
 def model(task: str = "binary", seed: int | None = None) -> Loaded:
     """Return a model as `load_model` gives it."""
-    target = (0.0, 4.0) if task == "regression" else ("no", "yes")
+    labels = ("no", "perhaps", "yes") if task == "multiclass" else ("no", "yes")
+    target = (0.0, 4.0) if task == "regression" else labels
     features = (NumericFeature("age", 0, 120, True), CategoricalFeature("ward", ("x", NAME)))
-    kind = DPEBMPlusRegressor if task == "regression" else DPEBMPlusClassifier
+    kind = _KINDS[task]
     rng = np.random.default_rng(1)
     X = pd.DataFrame(
         {
@@ -29,11 +37,11 @@ def model(task: str = "binary", seed: int | None = None) -> Loaded:
             "ward": pd.Categorical.from_codes([0, 1] * 20, ["x", NAME]),
         }
     )
-    y = rng.uniform(0, 4, 40) if task == "regression" else np.arange(40) % 2
+    y = rng.uniform(0, 4, 40) if task == "regression" else np.arange(40) % len(labels)
     fitted = kind(1.0, 1e-5, domain=Domain(features, target), random_state=seed).fit(X, y)
     fitted.target_name_, fitted.measured_in_ = "y", {"age": "years"}
-    if task == "binary":
-        fitted.labels_ = ("no", "yes")
+    if task != "regression":
+        fitted.labels_ = labels
     return model_from_json(model_to_json(fitted))
 
 

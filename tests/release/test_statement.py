@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from itertools import product
 
 import pytest
 from pydantic import ValidationError
@@ -21,6 +22,7 @@ from dprepro.release.statement import (
     shipped_schema,
     state,
 )
+from dprepro.release.statement_pages import as_html, as_markdown, sections
 from dprepro.runtime.errors import DpreproError
 from tests.release.ledgers import gaussian_ledger
 from tests.release.models import NAME, model, publisher
@@ -33,7 +35,7 @@ from tests.release.models import NAME, model, publisher
         (("privacy", "epsilon"), float("inf")),
         (("privacy", "relation"), "none"),
         (("model", "sha256"), "abc"),
-        (("data", "task"), "multiclass"),
+        (("data", "task"), "ranking"),
     ],
 )
 def test_only_statements_are_read(place: tuple[str, ...], value: object) -> None:
@@ -66,8 +68,13 @@ def test_a_statement_says_what_the_ledger_says() -> None:
     assert found.assumed_public == ledger.assumed_public
 
 
-@pytest.mark.parametrize("name", ["adult", "cal-housing"])
-@pytest.mark.parametrize("method", ["dp-ebm-plus", "dp-ebm-sound", "dp-ebm-gdp"])
+_METHODS = ("dp-ebm-plus", "dp-ebm-sound", "dp-ebm-gdp")
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [*product(("adult", "cal-housing"), _METHODS), ("car", "dp-ebm-plus-22")],
+)
 def test_what_is_released_is_said_in_words_of_no_program(name: str, method: str) -> None:
     experiment = release_config(load_card(name), name, method, 1.0, 1e-6)
     (planned,) = planned_ledgers(experiment, all_rows=True)
@@ -83,10 +90,25 @@ def test_what_is_released_is_said_in_words_of_no_program(name: str, method: str)
 def test_a_statement_says_what_is_public_of_the_data() -> None:
     data = state(model(), b"", publisher()).data
     age, ward = data.features
-    assert (data.target, data.labels) == ("y", ("no", "yes"))
+    assert (data.target, data.labels) == ("y", ["no", "yes"])
     assert (age.bounds, age.may_be_missing, age.measured_in) == ((0, 120), True, "years")
     assert (ward.categories, ward.may_be_missing) == (["x", NAME], False)
     assert state(model("regression"), b"", publisher()).data.target_bounds == (0.0, 4.0)
+
+
+def test_several_classes_are_stated_as_two_are() -> None:
+    made, two = model("multiclass"), state(model(), b"the file", publisher())
+    found = state(made, b"the file", publisher())
+    assert (found.data.task, found.data.labels) == ("multiclass", ["no", "perhaps", "yes"])
+    assert found.registry.data_domain == "Patients: 2 features, 3 classes"
+    assert found.data.features == two.data.features
+    assert (found.privacy.epsilon, found.privacy.holds) == (two.privacy.epsilon, True)
+    assert "the number of rows of each class" in [m.releases for m in found.mechanisms]
+    assert Statement.model_validate_json(as_json(found)) == found
+    for page in as_markdown(found), as_html(found):
+        assert "target: y, with the labels no, perhaps and yes" in page
+    odds = [section for section in sections(found) if not section.heading]
+    assert odds == [section for section in sections(two) if not section.heading]
 
 
 def test_what_is_not_covered_is_named() -> None:
