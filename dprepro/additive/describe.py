@@ -49,6 +49,8 @@ def had_few_rows(model: AdditiveModel) -> bool:
 
 def measure_of(model: AdditiveModel) -> str:
     """Return what the sum of the functions is measured in, e.g. ``log odds of >50K``."""
+    if model.several_classes:
+        return "log odds of a class over the geometric mean of all"
     if classes_of(model) is not None:
         return f"log odds of {outcome_of(model)}"
     unit = model.measured_in_.get(model.target_name_ or "")
@@ -63,9 +65,9 @@ def unit_of(model: AdditiveModel) -> str:
 
 
 def outcome_of(model: AdditiveModel) -> str:
-    """Return what is predicted: the second class, or the target."""
+    """Return what is predicted: the second of two classes, or the target."""
     classes = classes_of(model)
-    if classes is None:
+    if classes is None or model.several_classes:
         return model.target_name_ or "the target"
     return model.labels_[1] if model.labels_ is not None else f"class {classes[1]}"
 

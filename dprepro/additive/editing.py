@@ -72,7 +72,7 @@ def set_value(model: AdditiveModel, feature: str, at: float | str, value: float)
         raise DpreproError(f"feature {feature!r}: a value must be a finite number, got {value}")
     if (p := pair_position(model, feature)) is not None:
         return _set_cell(model, p, feature, str(at), value)
-    k = position_of(model, feature)
+    k = _position_to_edit(model, feature)
     b = _bin_at(model.bins_[k], at)
     after = model.shape_functions_[k].copy()
     after[b] = value
@@ -136,7 +136,7 @@ def interpolate(model: AdditiveModel, feature: str, start: float, stop: float) -
     The line runs through the middles of bins; at an end of the feature it is level. Returns and
     raises as `set_value`; only numeric features have a line.
     """
-    k = position_of(model, feature)
+    k = _position_to_edit(model, feature)
     start, stop = real("start", start), real("stop", stop)
     edges = _edges(model.bins_[k], "interpolated")
     touched = _touched(feature, edges, start, stop)
@@ -158,7 +158,7 @@ def level(model: AdditiveModel, feature: str, start: float, stop: float) -> Edit
     So the mean of the function over the rows stays. Returns and raises as `set_value`; only numeric
     features have ranges.
     """
-    k = position_of(model, feature)
+    k = _position_to_edit(model, feature)
     start, stop = real("start", start), real("stop", stop)
     edges = _edges(model.bins_[k], "levelled")
     touched = _touched(feature, edges, start, stop)
@@ -185,7 +185,7 @@ def make_monotone(model: AdditiveModel, feature: str, direction: str) -> Edit | 
             f"feature {feature!r}: a direction is {' or '.join(DIRECTIONS)}, got {direction!r}"
             f"{nearest(str(direction), DIRECTIONS)}"
         )
-    k = position_of(model, feature)
+    k = _position_to_edit(model, feature)
     ordered = _edges(model.bins_[k], "made monotone").size - 1
     counts = model.bin_counts_[k][:ordered]
     after = model.shape_functions_[k].copy()
@@ -241,12 +241,14 @@ def note_edits(model: AdditiveModel) -> None:
         ledger.post_processing = [str(edit) for edit in model.edits_]
 
 
-def position_of(model: AdditiveModel, feature: str) -> int:
-    """Return the position of a feature.
-
-    Raises `DpreproError` if the model has none of that name, or if it is one of several classes.
-    """
+def _position_to_edit(model: AdditiveModel, feature: str) -> int:
+    """Return the position of a feature. Raises DpreproError also for several classes."""
     model.require_one_score("an edit")
+    return position_of(model, feature)
+
+
+def position_of(model: AdditiveModel, feature: str) -> int:
+    """Return the position of a feature; `DpreproError` if the model has none of that name."""
     names = [bins.feature.name for bins in model.bins_]
     if pair_position(model, feature) is not None:
         raise DpreproError(

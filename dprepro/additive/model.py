@@ -186,6 +186,14 @@ class AdditiveModel(FrameModel):
         return "multiclass" if self.several_classes else "binary"
 
     @property
+    def class_names(self) -> tuple[str, ...]:
+        """What the classes are called: as the data call them, where that is known; none if none."""
+        if self.labels_ is not None:
+            return self.labels_
+        known = classes_of(self)
+        return () if known is None else tuple(map(str, known.tolist()))
+
+    @property
     def several_classes(self) -> bool:
         """Whether it has more than two classes, and so as many numbers for each bin."""
         return np.ndim(self.intercept_) > 0
@@ -196,8 +204,8 @@ class AdditiveModel(FrameModel):
             raise DpreproError(
                 f"{what} takes a model of two classes or of a number, and this one has "
                 f"{self.intercept_.size} classes. Of such a model there are predictions, also with "
-                "their contributions (`dprepro predict --explain`), `dprepro export`, and in "
-                "Python `to_interpret()`, which shows its functions"
+                "their contributions (`dprepro predict --explain`), a page (`dprepro show`), plots "
+                "and exports"
             )
 
     def to_interpret(self) -> Any:
@@ -275,13 +283,6 @@ class AdditiveClassifier(BinaryModel, AdditiveModel):
     def labels_of(self, scores: np.ndarray) -> np.ndarray:
         """Return the likeliest class, (n,), of scores."""
         return self.classes_[self.places_of(scores)]
-
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """What the classes are called: as the data call them, where that is known."""
-        if self.labels_ is not None:
-            return self.labels_
-        return tuple(map(str, self.classes_.tolist()))
 
     @property
     def predict_interval(self) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -36,14 +36,17 @@ class Shape:
         Numeric: float64 (C + 1,), the borders of the first C bins; a bin behind them, if there is
         one, is of missing values. Categorical: None.
     values, released
-        float64 (B,): the function, and what it was before any edit.
+        float64 (B,): the function, and what it was before any edit. Of S classes (B, S): a function
+        of each.
     counts
         float64 (B,): rows a bin, noisy where the model is private.
     noise
-        float64 (B,): standard deviation of the noise in `released`, or None where unknown.
+        As `released`: standard deviation of the noise in it, or None where unknown.
     sides
         Of a pair of features: their names, and the names of the groups on either side. The bins are
         its cells, row by row. Else None.
+    classes
+        Of a model of several classes what these are called; else none.
     """
 
     name: str
@@ -54,6 +57,13 @@ class Shape:
     counts: np.ndarray
     noise: np.ndarray | None
     sides: tuple[Side, Side] | None = None
+    classes: tuple[str, ...] = ()
+
+    def of_class(self, place: int) -> Shape:
+        """Return the function of one of several classes."""
+        noise = None if self.noise is None else self.noise[:, place]
+        values, released = self.values[:, place], self.released[:, place]
+        return replace(self, values=values, released=released, noise=noise, classes=())
 
     @property
     def is_edited(self) -> bool:
@@ -77,22 +87,19 @@ class Shape:
 def importance(shape: Shape) -> float:
     """Return the mean absolute contribution of a feature under the counts of its bins.
 
-    Where no bin has a count, all bins weigh the same.
+    Where no bin has a count, all bins weigh the same. Of several classes it is the mean over them.
     """
     counts = shape.counts if shape.counts.sum() > 0 else np.ones(shape.counts.size)
-    return float(np.average(np.abs(shape.values), weights=counts / counts.max()))
+    sizes = np.abs(shape.values).reshape(counts.size, -1).mean(axis=1)
+    return float(np.average(sizes, weights=counts / counts.max()))
 
 
 def shapes_of(model: AdditiveModel) -> list[Shape]:
-    """Return the functions of a fitted model: those of its features in their order, then pairs.
-
-    Raises DpreproError for a model of several classes.
-    """
-    model.require_one_score("a plot or a table of functions, or a page,")
+    """Return the functions of a fitted model: those of its features in their order, then pairs."""
     released: dict[str, np.ndarray] = {}
     for edit in model.edits_:
         released.setdefault(edit.feature, np.array(edit.before))
-    shapes = []
+    shapes, classes = [], model.class_names if model.several_classes else ()
     for k, bins in enumerate(model.bins_):
         feature, edges = bins.feature, None
         if isinstance(feature, NumericFeature):
@@ -107,6 +114,7 @@ def shapes_of(model: AdditiveModel) -> list[Shape]:
                 released=released.get(feature.name, values),
                 counts=model.bin_counts_[k],
                 noise=None if model.shape_noise_ is None else model.shape_noise_[k],
+                classes=classes,
             )
         )
     names = model.term_names[len(model.bins_) :]

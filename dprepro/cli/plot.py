@@ -187,6 +187,8 @@ def shapes(
 ) -> None:
     """Draw shape functions: of one model a grid, of several one row for each feature.
 
+    A model of several classes is drawn as several models are: a column for each class.
+
     Features are in the order of their importance. Functions that stand side by side have one
     vertical scale, which holds whole bands; --own-scale gives each panel its own.
 
@@ -208,7 +210,8 @@ def shapes(
     from dprepro.release.progress import shown_steps
     from dprepro.release.provenance import why_not_for_release
     from dprepro.report.draw.shapes import (
-        column_of,
+        classes_left_out,
+        columns_of,
         left_out,
         most_important,
         require_room,
@@ -216,7 +219,7 @@ def shapes(
         write_shapes,
     )
 
-    columns, tasks, unfit = [], [], []
+    drawn, tasks, unfit = [], [], []
     if config is not None:
         experiment = load_config(config)
         tasks = choose_tasks(
@@ -228,23 +231,26 @@ def shapes(
         say(_RELEASES.format(len(tasks)), err=True)
     for task in shown_steps("fitting", tasks, describe):
         fitted = fit_model(experiment, task, data_dir)
-        columns.append(column_of(describe(task), fitted))
+        drawn.append((describe(task), fitted))
         unfit.append(bool(why_not_for_release(fitted, task.is_private)))
     for path in model or []:
         loaded = load_model(path)
-        columns.append(column_of(path.stem, loaded))
+        drawn.append((path.stem, loaded))
         unfit.append("not_for_release" in loaded.origin_)
     options.warn(
         any(unfit), "the picture shows models without privacy, or with a ledger that does not hold"
     )
-    if not columns:
+    if not drawn:
         raise DpreproError(
             "nothing to draw: name a config whose models are fitted, or a saved --model"
         )
+    columns = [column for each in drawn for column in columns_of(*each)]
+    require_room(len(columns))
     there = select_features(columns, feature or [], numeric)
     features = there if feature else most_important(columns, there)
-    if note := left_out(len(features), len(there)):
-        say(note, err=True)
+    for note in (left_out(len(features), len(there)), *(classes_left_out(m) for _, m in drawn)):
+        if note:
+            say(note, err=True)
     with owner_only(any(unfit)):
         paths = write_shapes(
             columns,

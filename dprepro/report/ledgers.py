@@ -298,26 +298,39 @@ def _number(epsilon: float) -> str:
 
 
 def model_overview(
-    shapes: Sequence[Shape], title: str, intercept: float, edits: Iterable[str]
+    shapes: Sequence[Shape], title: str, intercept: float | np.ndarray, edits: Iterable[str]
 ) -> Renderable:
-    """Return a table of the features, the intercept, and the edits in their order."""
+    """Return a table of the features, the intercept, and the edits in their order.
+
+    Of several classes lowest and highest are those of all, and the intercepts are float64 (S,).
+    """
     heads = ("bins", "lowest", "highest", "noise (median)", "edited")
     table = BareTable(["feature"], heads, title)
     for shape in shapes:
         table.add_row(
             shape.name,
-            str(shape.values.size),
+            str(shape.counts.size),
             f"{shape.values.min():.4g}",
             f"{shape.values.max():.4g}",
             "" if shape.noise is None else f"{np.median(shape.noise):.3g}",
             "yes" if shape.is_edited else "",
         )
     lines = [f"  {number}. {edit}" for number, edit in enumerate(edits, start=1)]
-    return below(table, f"Intercept: {intercept:.4g}", "Edits:" if lines else "Edits: none", *lines)
+    said = (
+        "Intercepts: " + ", ".join(map("{} {:.4g}".format, shapes[0].classes, intercept))
+        if isinstance(intercept, np.ndarray)
+        else f"Intercept: {intercept:.4g}"
+    )
+    return below(table, said, "Edits:" if lines else "Edits: none", *lines)
 
 
 def bins(shape: Shape) -> Renderable:
-    """Return a table of the bins of one feature: value, released value, noise, rows."""
+    """Return a table of the bins of one feature: value, released value, noise, rows.
+
+    Of several classes a line for each bin and class.
+    """
+    if shape.classes:
+        return _bins_of_classes(shape)
     table = BareTable(["bin"], ["value", "released", "noise (sd)", "rows"], shape.name)
     for b, label in enumerate(shape.labels):
         moved = shape.values[b] != shape.released[b]
@@ -327,6 +340,19 @@ def bins(shape: Shape) -> Renderable:
             f"{shape.released[b]:.4g}" if moved else "",
             "" if shape.noise is None else f"{shape.noise[b]:.3g}",
             f"{shape.counts[b]:.0f}",
+        )
+    return table
+
+
+def _bins_of_classes(shape: Shape) -> Renderable:
+    table = BareTable(["bin", "class"], ["value", "noise (sd)", "rows of the bin"], shape.name)
+    for b, s in np.ndindex(shape.values.shape):
+        table.add_row(
+            "" if s else shape.labels[b],
+            shape.classes[s],
+            f"{shape.values[b, s]:.4g}",
+            "" if shape.noise is None else f"{shape.noise[b, s]:.3g}",
+            "" if s else f"{shape.counts[b]:.0f}",
         )
     return table
 

@@ -194,6 +194,23 @@ def test_the_overview_has_a_line_a_feature_and_the_edits_in_order():
     assert "Edits: none" in shown_model(model_overview([SHAPE], "m.json", 0.0, []))
 
 
+def test_of_several_classes_there_is_a_line_for_each_bin_and_class():
+    both = np.column_stack([SHAPE.values, -SHAPE.values])
+    noise = np.column_stack([SHAPE.noise, 2 * SHAPE.noise])
+    shape = replace(SHAPE, values=both, released=both, noise=noise, classes=("no", "[b]"))
+    lines = [line.split() for line in shown_model(bins(shape)).splitlines()[2:]]
+    assert lines == [
+        ["[-inf,", "30)", "no", "-0.5", "0.01", "60"],
+        ["[b]", "0.5", "0.02"],
+        ["[30,", "inf)", "no", "0.25", "0.03", "40"],
+        ["[b]", "-0.25", "0.06"],
+    ]
+    text = shown_model(model_overview([shape], "m.json", np.array([0.5, -0.25]), []))
+    assert "Intercepts: no 0.5, [b] -0.25" in text
+    (line,) = [line for line in text.splitlines() if line.startswith(" age [years]")]
+    assert line.split()[2:] == ["2", "-0.5", "0.5", "0.025"]
+
+
 def test_bins_show_what_was_released_only_where_it_was_moved():
     first, second = shown_model(bins(SHAPE)).splitlines()[2:4]
     assert first.split() == ["[-inf,", "30)", "-0.5", "0.01", "60"]

@@ -188,13 +188,28 @@ class ModelShapes:
         return next((shape for shape in self.shapes if shape.name == feature), None)
 
 
-def column_of(title: str, model: AdditiveModel, warning: str = "") -> ModelShapes:
-    """Return the functions of a fitted or loaded model."""
+def columns_of(title: str, model: AdditiveModel, warning: str = "") -> list[ModelShapes]:
+    """Return the functions of a fitted or loaded model; of several classes a column for each class.
+
+    Of more than `MOST_MODELS` classes those with the largest intercepts have one.
+    """
     from dprepro.additive.describe import measure_of
     from dprepro.additive.shapes import shapes_of
 
     unit = shortened(measure_of(model), _LONGEST_NAME)
-    return ModelShapes(title, tuple(shapes_of(model)), unit, warning)
+    shapes = shapes_of(model)
+    if not model.several_classes:
+        return [ModelShapes(title, tuple(shapes), unit, warning)]
+    drawn = np.sort(np.argsort(-model.intercept_, kind="stable")[:MOST_MODELS])
+    return [
+        ModelShapes(
+            f"{model.class_names[place]} ({title})",
+            tuple(shape.of_class(place) for shape in shapes),
+            "log odds of the class",
+            warning,
+        )
+        for place in drawn.tolist()
+    ]
 
 
 def select_features(
@@ -235,6 +250,16 @@ def most_important(
     return sorted(features, key=lambda name: -said[name])[:most]
 
 
+def classes_left_out(model: AdditiveModel) -> str:
+    """Say that `columns_of` has not all classes of a model; empty where it has."""
+    if not model.several_classes or len(model.class_names) <= MOST_MODELS:
+        return ""
+    return (
+        f"{MOST_MODELS} of {len(model.class_names)} classes are drawn, those with the largest "
+        "intercepts; dprepro show draws any other"
+    )
+
+
 def left_out(drawn: int, there: int) -> str:
     """Say that not all features are drawn; empty where they are."""
     if drawn == there:
@@ -249,8 +274,8 @@ def require_room(models: int) -> None:
     """Raise `DpreproError` where a figure cannot hold so many models side by side."""
     if models > MOST_MODELS:
         raise DpreproError(
-            f"{models} models side by side, but at most {MOST_MODELS} fit into a picture; choose "
-            "with --method and --epsilon, or name fewer with --model"
+            f"{models} models or classes side by side, but at most {MOST_MODELS} fit into a "
+            "picture; choose with --method and --epsilon, or name fewer with --model"
         )
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from dprepro.privacy.ledger import Ledger
 
 SCRIPTS = (
-    "file.js", "edits.js", "axes.js", "chart.js", "pairs.js", "prediction.js", "pointing.js",
-    "editor.js", "start.js",
+    "file.js", "classes.js", "edits.js", "axes.js", "chart.js", "pairs.js", "prediction.js",
+    "pointing.js", "editor.js", "start.js",
 )  # fmt: skip
 """In the order in which they build on each other."""
 
@@ -51,8 +51,9 @@ class Content:
     axis, unit
         What functions and their sum are measured in: "log odds of >50K", or the target; and the
         unit alone.
-    features, pairs
-        How many features, and functions of pairs of them, there are.
+    features, pairs, classes
+        How many features, and functions of pairs of them, there are; and how many classes, if the
+        model has several, else 0.
     warning, origin
         What the file says of why the model is not for release, and of how it came about.
     bands, intervals
@@ -69,6 +70,7 @@ class Content:
     unit: str
     features: int
     pairs: int
+    classes: int
     warning: str
     guarantee: Guarantee
     origin: tuple[tuple[str, str], ...]
@@ -126,6 +128,7 @@ def content_of(
         unit=unit_of(model),
         features=len(model.bins_),
         pairs=len(model.pairs_),
+        classes=len(model.class_names) if model.several_classes else 0,
         warning=str(values["origin"].get("not_for_release", "")),
         guarantee=Guarantee(NO_LEDGER, False)
         if ledger is None
@@ -201,6 +204,7 @@ def _data(model: AdditiveModel, values: dict[str, Any], name: str) -> dict[str, 
         "axis": measure_of(model),
         "unit": unit_of(model),
         "outcome": outcome_of(model),
+        "classes": list(model.class_names) if model.several_classes else [],
         "other": OTHER,
         "file": f"{name.removesuffix('.json')}-edited.json",
         "largest": MAX_BYTES,

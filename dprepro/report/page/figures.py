@@ -26,7 +26,7 @@ from dprepro.report.draw.pages import draw_curves
 from dprepro.report.draw.panels import Panel, build_panels
 from dprepro.report.draw.shapes import (
     ModelShapes,
-    column_of,
+    columns_of,
     left_out,
     most_important,
     select_features,
@@ -332,8 +332,9 @@ def _left_out(
 ) -> Iterator[str]:
     if len(columns) > _MOST_MODELS:
         yield (
-            f"{dataset}: the {_MOST_MODELS} most private of {len(columns)} saved models are drawn; "
-            "dprepro plot shapes --model FILE draws any other."
+            f"{dataset}: of each feature {_MOST_MODELS} of {len(columns)} functions of saved "
+            "models are drawn, those of the most private; dprepro plot shapes --model FILE draws "
+            "any other."
         )
     if note := left_out(len(features), len(there)):
         yield f"{dataset}: {note}."
@@ -359,10 +360,10 @@ def _saved(paths: Sequence[Path]) -> dict[str, list[ModelShapes]]:
         ledger = ledger_of(model)
         budget = ledger.budget if ledger else PrivacyBudget(math.inf, 0.0)
         title = budget.name(label)
-        found.append((-budget.epsilon, dataset, column_of(legible(title), model, _warning(model))))
+        found.append((-budget.epsilon, dataset, columns_of(legible(title), model, _warning(model))))
     by_dataset: dict[str, list[ModelShapes]] = {}
-    for _, dataset, column in sorted(found, key=lambda entry: entry[:2]):
-        by_dataset.setdefault(dataset, []).append(column)
+    for _, dataset, columns in sorted(found, key=lambda entry: entry[:2]):
+        by_dataset.setdefault(dataset, []).extend(columns)
     return by_dataset
 
 

@@ -395,9 +395,19 @@ def test_the_python_export_says_what_the_model_says(model, tmp_path):
         np.testing.assert_allclose([float(row[name]) for row in said], column, atol=1e-12)
 
 
+def test_functions_are_shown_class_by_class(model):
+    shapes = shapes_of(model)
+    for k, shape in enumerate(shapes):
+        assert shape.classes == LABELS
+        for s in range(len(LABELS)):
+            one = shape.of_class(s)
+            np.testing.assert_array_equal(one.values, model.shape_functions_[k][:, s])
+            np.testing.assert_array_equal(one.noise, model.shape_noise_[k][:, s])
+            assert (one.classes, one.counts is shape.counts) == ((), True)
+
+
 def test_what_is_not_made_of_several_classes_is_refused(model):
     refused = {
-        "a plot or a table": lambda: shapes_of(model),
         "an edit": lambda: level(model, "x", 0.1, 0.5),
         "an edit takes": lambda: set_value(model, "x", 0.5, 1.0),
     }

@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from dprepro.additive.file import model_from_json
 from dprepro.additive.shapes import Shape, Side
 from dprepro.report.draw import shapes
 from dprepro.report.draw.shapes import (
     MOST_FEATURES,
     MOST_MODELS,
     ModelShapes,
+    classes_left_out,
+    columns_of,
     draw_shapes,
     equally_wide,
     has_room,
@@ -26,6 +29,7 @@ from dprepro.report.draw.shapes import (
     write_shapes,
 )
 from dprepro.runtime.errors import DpreproError
+from tests.report.model_page.models import model, of_classes
 
 AGE = Shape(
     name="age",
@@ -411,3 +415,25 @@ def test_heights_are_shares_of_the_densest_bin():
     np.testing.assert_allclose(heights(AGE, 3), np.array([1.0, 2.0, 0.5]) / 2)
     assert heights(replace(WORK, edges=None), 2).max() == 1
     assert heights(replace(AGE, counts=np.zeros(4)), 3).max() == 0
+
+
+def test_a_model_of_several_classes_has_a_column_for_each():
+    (alone,) = columns_of("m", model())
+    assert (alone.title, alone.unit) == ("m", "log odds of >50K")
+    of_three = model_from_json(of_classes(3))
+    columns = columns_of("m", of_three, "private")
+    assert [column.title for column in columns] == ["rank 0 (m)", "rank 1 (m)", "rank 2 (m)"]
+    for s, column in enumerate(columns):
+        assert (column.unit, column.warning) == ("log odds of the class", "private")
+        for shape, function in zip(column.shapes, of_three.shape_functions_, strict=True):
+            np.testing.assert_array_equal(shape.values, function[:, s])
+    assert len(drawn(columns, ["age", "city"]).axes) == 6
+    assert classes_left_out(of_three) == ""
+    assert classes_left_out(model()) == ""
+
+
+def test_of_many_classes_those_with_the_largest_intercepts_are_drawn():
+    many = model_from_json(of_classes(MOST_MODELS + 2))
+    columns = columns_of("m", many)
+    assert [column.title for column in columns] == [f"rank {c} (m)" for c in range(2, 10)]
+    assert "8 of 10 classes are drawn, those with the largest" in classes_left_out(many)

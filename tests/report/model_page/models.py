@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 
 from dprepro.additive.file import LoadedClassifier, LoadedRegressor, model_from_json
-from dprepro.additive.record import PREDICTION, PREDICTION_OF_PAIRS, ledger_to_json
+from dprepro.additive.record import (
+    PREDICTION,
+    PREDICTION_OF_CLASSES,
+    PREDICTION_OF_PAIRS,
+    ledger_to_json,
+)
 from dprepro.privacy.ledger import Ledger, LedgerEntry
 from dprepro.privacy.sensitivity import ZERO_OUT
 
@@ -92,6 +97,24 @@ def categorical(
 def regression() -> dict[str, Any]:
     """Return the same model of a number in a range."""
     return values(task="regression", classes=None, labels=None, range=[-0.25, 0.25], target="rent")
+
+
+def of_classes(number: int) -> dict[str, Any]:
+    """Return the same model of so many classes; their functions add up to about 0."""
+    made = values(
+        version=4,
+        prediction=PREDICTION_OF_CLASSES,
+        task="multiclass",
+        classes=[float(c) for c in range(number)],
+        labels=[f"rank {c}" for c in range(number)],
+        intercept=[(c - number // 2) * 10**8 for c in range(number)],
+    )
+    waves = np.cos(2 * np.pi * np.arange(number) / number)
+    for k, feature in enumerate(made["features"]):
+        moved = [np.roll(waves, b + k) for b in range(len(feature["values"]))]
+        feature["values"] = [[round(2e8 * v / (k + 1)) for v in wave] for wave in moved]
+        feature["noise"] = [[10**7 * (c + 1) for c in range(number)] for _ in moved]
+    return made
 
 
 def paired(**changes: Any) -> dict[str, Any]:

@@ -23,7 +23,15 @@ from dprepro.estimators.contract import ledger_of
 from dprepro.report.model_page import model_page
 from tests.report.accessible import violations
 from tests.report.browsing import errors, show, visible
-from tests.report.model_page.models import N_AGES, categorical, model, paired, regression, values
+from tests.report.model_page.models import (
+    N_AGES,
+    categorical,
+    model,
+    of_classes,
+    paired,
+    regression,
+    values,
+)
 from tests.report.model_page.test_content import hostile
 
 AGE, VISITS = 1, 2
@@ -185,6 +193,101 @@ def test_a_typed_in_row_is_predicted_as_in_python(opened, made):
             assert abs(number(page, "#prediction") - python.predict_proba(row)[0, 1]) < 1e-9
     assert "outside 18 to 90" in page.find_element(By.ID, "note-1").text
     assert ("clipped" in page.find_element(By.ID, "result").text) == (made["task"] != "binary")
+
+
+def shown_functions(page):
+    """How many functions the pictures show, by feature."""
+    looked = {"age": "path.function", "visits": "path.function", "city": ".bar-of"}
+    return {
+        name: len(page.find_elements(By.CSS_SELECTOR, f".card[data-feature={name}] {what}"))
+        for name, what in looked.items()
+    }
+
+
+def in_table(page, table):
+    """The cells of a table's body, by the text of the head of the row."""
+    rows = page.find_elements(By.CSS_SELECTOR, f"#{table} tbody tr")
+    return {row.find_element(By.TAG_NAME, "th").text: row for row in rows}
+
+
+def numbers(row):
+    return [float(data.get_attribute("value")) for data in row.find_elements(By.TAG_NAME, "data")]
+
+
+@pytest.mark.parametrize("classes", [3, 10, 14])
+def test_several_classes_are_drawn_beside_each_other(opened, classes):
+    page = opened(model_from_json(of_classes(classes)))
+    assert errors(page) == []
+    drawn = min(classes, 10)
+    assert shown_functions(page) == {"age": drawn, "visits": drawn, "city": 5 * drawn}
+    keys = [key.text for key in visible(page, "#class-keys > span")]
+    assert keys == [f"rank {c}" for c in range(classes - drawn, classes)]
+    looks = page.execute_script(
+        "return [...document.querySelectorAll('[data-feature=age] path.function')].map((line) =>"
+        " [getComputedStyle(line).stroke, getComputedStyle(line).strokeDasharray].join())"
+    )
+    assert len(set(looks)) == drawn
+    assert visible(page, ".card path.band") == []
+    assert visible(page, ".of-bands") == []
+    offered = Select(page.find_element(By.ID, "class"))
+    first = offered.first_selected_option.text
+    assert first == ("all" if classes <= 10 else "the 10 with the largest intercepts")
+    offered.select_by_visible_text("rank 1")
+    assert shown_functions(page) == {"age": 1, "visits": 1, "city": 5}
+    assert len(visible(page, ".card path.band")) == 2
+    assert [key.text for key in visible(page, "#class-keys > span")] == ["rank 1"]
+    assert not visible(page, "#edits, a[href='#edits'], #unsaved")
+    assert errors(page) == []
+
+
+def test_of_several_classes_a_typed_in_row_is_predicted_as_in_python(opened):
+    python = model_from_json(of_classes(4))
+    page = opened(python)
+    rows = [("any other", "", "0.25"), ("Bonn", "44", "0.1")]
+    for city, age, visits in rows:
+        Select(page.find_element(By.ID, "value-0")).select_by_visible_text(city)
+        type_in(page, AGE, age)
+        type_in(page, VISITS, visits)
+        row = pd.DataFrame(
+            {"city": [city], "age": [float(age or "nan")], "visits": [float(visits)]}
+        )
+        chances, sums = python.predict_proba(row)[0], python.decision_function(row)[0]
+        found = in_table(page, "chances")
+        assert list(found) == [f"rank {c}" for c in np.argsort(-sums)]
+        expected = zip(chances, sums, python.intercept_, strict=True)
+        for name, all_of_class in zip(python.class_names, expected, strict=True):
+            np.testing.assert_allclose(numbers(found[name]), all_of_class, rtol=0, atol=1e-12)
+        likeliest = f"rank {chances.argmax()}"
+        assert f"{likeliest}, the likeliest class" in page.find_element(By.ID, "result").text
+        for chosen in (likeliest, "rank 0"):
+            Select(page.find_element(By.ID, "class")).select_by_visible_text(chosen)
+            c = python.class_names.index(chosen)
+            assert abs(number(page, "#prediction") - chances[c]) < 1e-12
+            parts = np.sort(python.contributions(row)[0, :, c])
+            shown = np.concatenate([numbers(row) for row in in_table(page, "parts").values()])
+            assert abs(shown[0] - python.intercept_[c]) < 1e-12
+            np.testing.assert_allclose(np.sort(shown[1:-1]), parts, rtol=0, atol=1e-12)
+        Select(page.find_element(By.ID, "class")).select_by_index(0)
+
+
+def test_a_bin_of_several_classes_is_read_and_not_changed(opened):
+    python = model_from_json(of_classes(3))
+    page = opened(python)
+    open_function(page, "age")
+    bins(page)[0].send_keys(Keys.ARROW_RIGHT)
+    bins(page)[1].send_keys(Keys.ARROW_UP)
+    assert page.find_element(By.ID, "no-edits").get_attribute("hidden") is None
+    found, values_of = in_table(page, "by-class"), python.shape_functions_[AGE][1]
+    assert list(found) == ["rank 0", "rank 1", "rank 2"]
+    assert [numbers(row)[0] for row in found.values()] == values_of.tolist()
+    noise = [float(row.find_elements(By.TAG_NAME, "td")[1].text) for row in found.values()]
+    np.testing.assert_allclose(noise, 2 * python.shape_noise_[AGE][1], rtol=0.05)
+    label = bins(page)[1].get_attribute("aria-label")
+    assert re.fullmatch(r"24\.1 to \S+: rank 0 \S+, rank 1 \S+, rank 2 \S+", label)
+    assert bins(page)[1].get_attribute("role") == "img"
+    tools = ["set", "value", "level", "line", "rise", "fall", "back", "undo", "redo", "why"]
+    assert not [name for name in tools if tool(page, name).is_displayed()]
+    assert errors(page) == []
 
 
 def test_without_edits_the_download_is_the_file(opened, folder):
@@ -447,6 +550,14 @@ def test_page_and_editor_follow_the_guidelines_of_accessibility(opened, made):
     choose_range(page, 3, 5)
     page.find_element(By.CSS_SELECTOR, ".help summary").click()
     assert violations(page, [(390, "light"), (1400, "dark")]) == []
+
+
+def test_several_classes_follow_the_guidelines_of_accessibility(opened):
+    page = opened(model_from_json(of_classes(7)))
+    assert violations(page) == []
+    open_function(page, "age")
+    assert violations(page, [(390, "light"), (1400, "dark")]) == []
+    assert page.execute_script("return document.documentElement.scrollWidth") <= 1400
 
 
 def test_hostile_text_runs_nothing(opened):

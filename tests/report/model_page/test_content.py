@@ -12,7 +12,7 @@ from dprepro.additive.shapes import importance, shapes_of
 from dprepro.report.ledgers import verdict
 from dprepro.report.model_page import content_of, embedded, model_page, with_holes
 from dprepro.runtime.errors import DpreproError
-from tests.report.model_page.models import model, paired, regression, values
+from tests.report.model_page.models import model, of_classes, paired, regression, values
 
 HOSTILE = (
     "</script><script>window.hacked=1</script>",
@@ -57,6 +57,18 @@ def test_importance_without_counts_weighs_all_bins_alike():
     made = model()
     made.bin_counts_[2] = np.zeros(2)
     assert importance(shapes_of(made)[2]) == 12 * 2.0**-28
+
+
+def test_importance_of_several_classes_is_the_mean_over_them():
+    made = model_from_json(of_classes(4))
+    data = data_of(model_page(made, "a model"))
+    sizes = [
+        (np.abs(f).mean(axis=1) * c).sum() / c.sum()
+        for f, c in zip(made.shape_functions_, made.bin_counts_, strict=True)
+    ]
+    np.testing.assert_allclose(data["importance"], sizes, rtol=1e-12)
+    assert data["classes"] == ["rank 0", "rank 1", "rank 2", "rank 3"]
+    assert data_of(model_page(model(), "a model"))["classes"] == []
 
 
 def test_pieces_and_values_are_the_file_to_the_byte(tmp_path):
@@ -107,6 +119,7 @@ def test_a_text_that_looks_like_a_hole_is_none():
         (values(labels=None), "log odds of class 1.0"),
         (regression(), "rent"),
         (regression() | {"target": None}, "the target"),
+        (of_classes(3), "log odds of a class over the geometric mean of all"),
     ],
 )
 def test_the_axis_has_the_names_of_the_data(made, axis):

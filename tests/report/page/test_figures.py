@@ -86,7 +86,7 @@ def test_of_many_saved_models_the_most_private_are_drawn(tmp_path):
     (figure,) = group.figures
     assert figure.caption.count("DP-EBM") == 6
     assert figure.caption.endswith("ε=1")
-    assert "6 most private of 8" in group.notes[0]
+    assert "6 of 8 functions of saved models are drawn, those of the most private" in group.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,11 @@ function nameOf(k) {
   return unit ? `${name} (${unit})` : name;
 }
 
-const noiseOf = (k, bin) => (FEATURES[k].noise === null ? null : FEATURES[k].noise[bin] * UNIT);
+// Of the only function that is drawn; null where several are, or it is not known.
+function noiseOf(k, bin) {
+  const { noise } = FEATURES[k];
+  return noise === null || !hasBands() ? null : seriesOf([noise[bin]])[0][0] * UNIT;
+}
 
 function shareOf(k, bin) {
   const counts = FEATURES[k].counts, total = counts.reduce((a, b) => a + b, 0);
@@ -105,11 +109,11 @@ function shareOf(k, bin) {
 
 // The lowest and highest value to make room for; a band that dwarfs its function is cut.
 function limitsOf(k) {
-  const released = releasedOf(k), low = [], high = [];
-  const all = [...functions[k], ...released].map((whole) => whole * UNIT);
+  const released = seriesOf(releasedOf(k)).flat(), low = [], high = [];
+  const all = [...seriesOf(functions[k]).flat(), ...released].map((whole) => whole * UNIT);
   const lowest = Math.min(...all), highest = Math.max(...all), room = 0.75 * (highest - lowest);
   released.forEach((whole, bin) => {
-    const width = DEVIATIONS * (noiseOf(k, bin) ?? 0);
+    const width = hasBands() ? DEVIATIONS * (noiseOf(k, bin) ?? 0) : 0;
     low.push(whole * UNIT - width);
     high.push(whole * UNIT + width);
   });
@@ -124,7 +128,7 @@ const READABLE = 0.2;
 function isOneScaleReadable(all) {
   const [lower, upper] = widest(all.map(limitsOf));
   const fills = (k) => {
-    const values = [0, ...functions[k]].map((whole) => whole * UNIT);
+    const values = [0, ...seriesOf(functions[k]).flat()].map((whole) => whole * UNIT);
     return Math.max(...values) - Math.min(...values) >= READABLE * (upper - lower);
   };
   return 2 * all.filter(fills).length >= all.length;

@@ -139,44 +139,52 @@ function chart(k, options) {
   const pathOf = (kind, list) => path(kind, `M ${stairs(ofOrdinary((bin) => valueOf(list, bin)))}`);
 
   function steps() {
-    const released = releasedOf(k), found = [];
-    if (FEATURES[k].noise !== null) {
+    const [released] = seriesOf(releasedOf(k)), found = [];
+    if (noiseOf(k, 0) !== null) {
       const end = (sign) =>
         ofOrdinary((bin) => valueOf(released, bin) + sign * DEVIATIONS * noiseOf(k, bin));
-      found.push(path("band", `M ${stairs(end(1))} L ${stairs(end(-1), true)} Z`));
+      found.push(path(`band ${lookOf(0)}`, `M ${stairs(end(1))} L ${stairs(end(-1), true)} Z`));
     }
     if (isEdited(k)) found.push(pathOf("released", released));
-    found.push(pathOf("function", functions[k]));
-    return layout.hasMissing ? [...found, ...pointOf(columns.at(-1))] : found;
+    const now = seriesOf(functions[k]);
+    found.push(...now.map((list, i) => pathOf(`function ${lookOf(i)}`, list)));
+    return layout.hasMissing ? [...found, ...pointsOf(columns.at(-1), now)] : found;
   }
 
-  function pointOf({ bin, from, to }) {
-    const cx = (from + to) / 2, cy = y(valueOf(functions[k], bin));
-    const point = svg("circle", { class: "point", cx, cy, r: isSmall ? 3 : 4.5 });
-    return [...whisker(bin, cx), ...before(bin, from, to), point];
+  function pointsOf({ bin, from, to }, lists) {
+    return lists.flatMap((list, i) => {
+      const cx = from + ((i + 0.5) * (to - from)) / lists.length, cy = y(valueOf(list, bin));
+      const point = svg("circle", { class: `point ${lookOf(i)}`, cx, cy, r: isSmall ? 3 : 4.5 });
+      return [...whisker(bin, cx), ...before(bin, from, to), point];
+    });
   }
 
+  // A bar, or for several classes a group of bars beside each other.
   function bars() {
+    const lists = seriesOf(functions[k]), n = lists.length;
     return columns.flatMap(({ bin, from, to }) => {
-      const wide = Math.min(to - from, 60) * 0.7, at = (from + to) / 2;
-      const value = valueOf(functions[k], bin);
-      const [top, foot] = [y(Math.max(value, 0)), y(Math.min(value, 0))];
-      return [
-        boxOf("bar-of", at - wide / 2, top, wide, Math.max(foot - top, 1)),
-        ...before(bin, at - wide / 2 - 2, at + wide / 2 + 2),
-        ...whisker(bin, at),
-      ];
+      const group = Math.min(to - from, 60 * n) * (n > 1 ? 0.85 : 0.7), wide = group / n;
+      return lists.flatMap((list, i) => {
+        const value = valueOf(list, bin), at = (from + to - group + wide) / 2 + i * wide;
+        const [top, foot] = [y(Math.max(value, 0)), y(Math.min(value, 0))];
+        return [
+          boxOf(`bar-of ${lookOf(i)}`, at - wide / 2, top, wide, Math.max(foot - top, 1)),
+          ...before(bin, at - wide / 2 - 2, at + wide / 2 + 2),
+          ...whisker(bin, at),
+        ];
+      });
     });
   }
 
   function before(bin, from, to) {
+    if (!isEdited(k)) return [];
     const released = valueOf(releasedOf(k), bin);
     if (released === valueOf(functions[k], bin)) return [];
     return [lineOf("released", from, to, y(released))];
   }
 
   function whisker(bin, at) {
-    const noise = noiseOf(k, bin), released = valueOf(releasedOf(k), bin);
+    const noise = noiseOf(k, bin), released = valueOf(seriesOf(releasedOf(k))[0], bin);
     if (noise === null) return [];
     const cap = isSmall ? 2 : 4, ends = [1, -1].map((sign) => {
       const value = released + sign * DEVIATIONS * noise, end = clipped(value);

@@ -23,7 +23,7 @@ function openEditor(k) {
 function buildLarge(bins = null) {
   const { k } = open, box = document.getElementById("large");
   // Categories need room for a finger each.
-  const least = isNumeric(k) ? 0 : FEATURES[k].labels.length * 24 + 70;
+  const least = isNumeric(k) ? 0 : FEATURES[k].labels.length * Math.max(24, 6 * drawnClasses.length) + 70;
   const width = Math.max(box.clientWidth, least, 240);
   const height = (box.clientWidth < 500 ? 300 : 380) + (isNumeric(k) ? 0 : 60);
   const picture = chart(k, { width, height, isSmall: false, isEven });
@@ -70,6 +70,12 @@ function showTools() {
   const isOneValue = bins.every((bin) => list[bin] === list[bins[0]]);
   tool.from.value = String(open.pointer.placeOf(bins[0]));
   tool.to.value = String(open.pointer.placeOf(bins.at(-1)));
+  const share = percent(Number(bins.reduce((sum, bin) => sum + shareOf(k, bin), 0).toPrecision(2)));
+  const name = bins.length === 1 ? binName(k, bins[0]) : wordsOf(k, bins);
+  if (CLASSES.length) {
+    tool.readout.textContent = `${name}: ${share} of the rows`;
+    return showByClass(k, bins);
+  }
   if (document.activeElement !== tool.value) {
     tool.value.value = isOneValue ? plain(list[bins[0]] * UNIT) : "";
     tool.value.placeholder = "several";
@@ -77,12 +83,10 @@ function showTools() {
   tool.level.disabled = bins.length < 2 || isOneValue;
   tool.line.disabled = !isOrdered || bins.length === orderedBins(k);
   tool.back.disabled = bins.every((bin) => list[bin] === releasedOf(k)[bin]);
-  const share = bins.reduce((sum, bin) => sum + shareOf(k, bin), 0);
   const noise = bins.length === 1 ? noiseOf(k, bins[0]) : null;
-  const name = bins.length === 1 ? binName(k, bins[0]) : wordsOf(k, bins);
   const size = isOneValue ? signed(list[bins[0]] * UNIT) : `${bins.length} bins`;
   const band = noise === null ? "" : ` ± ${rough(DEVIATIONS * noise)}`;
-  tool.readout.textContent = `${name}: ${size}${band}, ${percent(Number(share.toPrecision(2)))} of the rows`;
+  tool.readout.textContent = `${name}: ${size}${band}, ${share} of the rows`;
   showEditsOf(k);
 }
 
@@ -109,6 +113,7 @@ function edit(action, detail, after, gesture = null) {
 }
 
 function moveBins(bins, wholes, gesture) {
+  if (CLASSES.length) return; // their functions are not edited
   const { k } = open, after = withBins(k, bins, (bin) => functions[k][bin] + wholes);
   const before = edits.at(-1)?.gesture === gesture ? edits.at(-1).before : functions[k];
   const moved = (after[bins[0]] - before[bins[0]]) * UNIT;

@@ -53,6 +53,7 @@ function binOf(k, value) {
 // without rounding.
 function predicted(row, lists = functions) {
   const wholes = row.map((value, k) => lists[k][binOf(k, value)] ?? 0);
+  if (CLASSES.length) return predictedClass(wholes);
   PAIRS.forEach((pair, i) => wholes.push(lists[row.length + i][cellOf(pair, row)] ?? 0));
   const start = MODEL.intercept * DATA.units.intercept;
   const sum = start + UNIT * wholes.reduce((a, b) => a + b, 0);

@@ -7,7 +7,8 @@ function makePointable(k, picture, on) {
   const hits = svg("g", { role: "group", "aria-label": `Bins of ${nameOf(k)}` });
   const cells = columns.map(({ bin, from, to }, place) => {
     const cell = svg("rect", {
-      class: "hit", role: "slider", "aria-orientation": "vertical", tabindex: -1, "data-bin": bin,
+      class: "hit", role: CLASSES.length ? "img" : "slider", tabindex: -1,
+      "aria-orientation": CLASSES.length ? null : "vertical", "data-bin": bin,
       x: from, width: Math.max(to - from, 0.5), y: frame.top, height: frame.floor - frame.top,
     });
     cell.append(svg("title"));
@@ -100,6 +101,12 @@ function makePointable(k, picture, on) {
   function describe() {
     cells.forEach((cell, place) => {
       const { bin } = columns[place], value = functions[k][bin] * UNIT;
+      if (CLASSES.length) {
+        const text = `${binName(k, bin)}: ${inClasses(k, bin)}`;
+        cell.setAttribute("aria-label", text);
+        cell.firstChild.textContent = text;
+        return;
+      }
       cell.setAttribute("aria-label", binName(k, bin));
       const [lowest, highest] = picture.limits();
       cell.setAttribute("aria-valuemin", lowest);

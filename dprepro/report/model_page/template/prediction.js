@@ -90,27 +90,32 @@ function showPrediction() {
   const found = predicted(row), before = predicted(row, functions.map((_, k) => releasedOf(k)));
   const result = document.getElementById("result");
   result.replaceChildren(...headline(found), ...comparison(found, before));
+  if (CLASSES.length) {
+    showChances(found);
+    document.getElementById("parts-of").textContent = `What adds up to the log odds of ${found.outcome}:`;
+  }
   document.getElementById("row-now").textContent = inShort(found);
   showParts(found);
 }
 
 function inShort(found) {
-  const { outcome } = DATA, { probability, sum, value } = found;
+  const { outcome = DATA.outcome, probability, sum, value } = found;
   if (probability === null) return `The values typed in give ${outcome} = ${words(value)}.`;
   const chance = `a probability of ${percent(probability)} (log odds ${signed(sum)})`;
   return `The values typed in give ${outcome} ${chance}.`;
 }
 
-function headline({ probability, sum, value }) {
+function headline({ probability, sum, value, isLikeliest, outcome = DATA.outcome }) {
   const large = (number, text, said) =>
     html("p", { class: "headline" }, exactly(number, text, { id: "prediction" }), span("", said));
   if (probability === null) {
     const clipped = value === sum ? "" : `, clipped to the range of the target from ${words(sum)}`;
     return [large(value, words(value), `${DATA.axis}${clipped}`)];
   }
+  const rank = isLikeliest ? ", the likeliest class" : "";
   const score = exactly(sum, signed(sum), { id: "score" });
   return [
-    large(probability, percent(probability), `probability of ${DATA.outcome}`),
+    large(probability, percent(probability), `probability of ${outcome}${rank}`),
     html("p", { class: "quiet" }, "log odds ", score),
   ];
 }

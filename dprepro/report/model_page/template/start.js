@@ -121,6 +121,12 @@ addEventListener("beforeprint", () => {
 });
 addEventListener("afterprint", () => drawCards());
 document.documentElement.classList.add("script");
+if (CLASSES.length) {
+  offerClasses(() => {
+    drawCards();
+    showPrediction();
+  });
+}
 sayScale();
 drawCards();
 drawMaps();
