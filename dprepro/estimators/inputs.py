@@ -35,6 +35,7 @@ from dprepro.estimators.targets import (
     read_targets,
     task_of_labels,
 )
+from dprepro.estimators.weights import read_weights
 from dprepro.privacy.private_rows import Private
 from dprepro.rows.chunked import ChunkedRows, CollectionRows, is_collection
 from dprepro.rows.table import Table, is_table
@@ -66,17 +67,21 @@ class Rows:
         The features; see `read_frame`.
     targets : (n,)
         Classification: the labels as float32 codes 0, 1, .... Regression: float64.
+    weights : int32 (n,) or None
+        See `read_weights`; None if the fit was given none.
     """
 
     frame: pd.DataFrame
     targets: np.ndarray
+    weights: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.targets)
 
     def part(self, rows: slice) -> Rows:
         """Return some of the rows."""
-        return Rows(self.frame.iloc[rows], self.targets[rows])
+        weights = None if self.weights is None else self.weights[rows]
+        return Rows(self.frame.iloc[rows], self.targets[rows], weights)
 
     @property
     def names(self) -> list[Any]:
@@ -255,6 +260,7 @@ def read_training_rows(
     y: Any,
     domain: Domain | None,
     task: TaskKind | Labels,
+    weights: Any = None,
     *,
     in_chunks: Literal[True],
 ) -> Private[FitRows]: ...
@@ -266,6 +272,7 @@ def read_training_rows(
     y: Any,
     domain: Domain | None,
     task: TaskKind | Labels,
+    weights: Any = None,
     *,
     in_chunks: bool = False,
 ) -> Private[Any]:
@@ -278,11 +285,20 @@ def read_training_rows(
     holds `ChunkedRows`, and the rows are read, and checked, when a curator asks for them. The same
     holds for `CollectionRows` of a Dask DataFrame or Array; see `CollectionRows.of`.
 
+    `weights` are those of rows in memory, or None; the model's `largest_weight` is public.
+
     Raises
     ------
     ValueError
-        As `read_frame`, and `read_labels` or `read_targets`; of a table, on what it lacks.
+        As `read_frame`, and `read_labels` or `read_targets`; of a table, on what it lacks. On
+        weights of other rows than those in memory, and as `read_weights`.
     """
+    if weights is not None and (is_table(X) or is_collection(X)):
+        raise ValueError(
+            f"{type(model).__name__} takes sample_weight with rows in memory alone, but X is "
+            f"{'a Dask collection' if is_collection(X) else 'a table that is read in chunks'}: "
+            "read it into a DataFrame of pandas, or leave sample_weight out"
+        )
     task = task_of_labels(y, domain) if task == "labels" else task
     if in_chunks and is_table(X):
         return Private(_chunked_rows(model, X, y, domain, task))
@@ -291,9 +307,12 @@ def read_training_rows(
     # Labels of rows that a table has align nothing: rows and targets go by position.
     frame = read_frame(model, X, reset=True).reset_index(drop=True)
     if task == "regression":
-        return Private(Rows(frame, read_targets(model, frame, y)))
-    model.classes_, labels = read_labels(model, frame, y, domain, task)
-    return Private(Rows(frame, labels))
+        targets = read_targets(model, frame, y)
+    else:
+        model.classes_, targets = read_labels(model, frame, y, domain, task)
+    if weights is not None:
+        weights = read_weights(weights, len(frame), model.largest_weight)
+    return Private(Rows(frame, targets, weights))
 
 
 def _chunked_rows(

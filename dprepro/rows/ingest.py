@@ -172,6 +172,8 @@ class ChunkStore(ABC):
 class StoredColumns:
     """See `dprepro.rows.partition.Columns`."""
 
+    weights = None  # the reader refuses weights of rows that are not in memory
+
     def __init__(self, store: ChunkStore, chunk: int) -> None:
         self._store, self._chunk = store, chunk
         self._read: dict[str, np.ndarray] = {}

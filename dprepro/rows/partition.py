@@ -21,6 +21,10 @@ MAX_BINS = 256
 uint8."""
 
 
+WEIGHT_UNIT = 2.0**-8
+"""What the weights of rows count in, where the largest is 1."""
+
+
 def as_codes(bins: np.ndarray) -> np.ndarray:
     """Return numbers of bins as uint8.
 
@@ -79,6 +83,8 @@ class Columns(Protocol):
         In the unit and order of the method.
     scores : int32 (n,), or (n, S) where a row has S of them
         What was released so far makes of each row. Written to in place.
+    weights : int32 (n,) or None
+        See `SortedRows`.
     cells : dict of uint8, uint16 or uint32 (n,)
         The cell of every row, of the features whose bins are not told yet.
     codes : dict of uint8 (n,)
@@ -99,6 +105,10 @@ class Columns(Protocol):
     def scores(self) -> np.ndarray:
         """See the class."""
 
+    @property
+    def weights(self) -> np.ndarray | None:
+        """See the class."""
+
     def let_go(self) -> None:
         """Give back the memory of what was read: a question is answered."""
 
@@ -114,15 +124,19 @@ class SortedRows:
     cells : dict of uint8, uint16 or uint32 (n,)
         The cell of every row, in this order, for each feature.
     counts : list of int64 (cells,)
-        Rows in each cell, for each feature.
+        Rows in each cell, for each feature; with weights, their sums.
     n_scores : int
         How many scores a row has.
+    weights : int32 (n,) or None
+        What part of a row each counts for, in whole numbers of `WEIGHT_UNIT` from 0 to 1. None:
+        each row is one.
     """
 
     targets: np.ndarray
     cells: dict[int, np.ndarray]
     counts: list[np.ndarray]
     n_scores: int = 1
+    weights: np.ndarray | None = None
 
 
 def score_type(n_scores: int) -> np.dtype:
@@ -234,7 +248,7 @@ class MemoryColumns:
     """See `dprepro.rows.partition.Columns`."""
 
     def __init__(self, rows: SortedRows) -> None:
-        self.targets = rows.targets
+        self.targets, self.weights = rows.targets, rows.weights
         self.scores = np.zeros(rows.targets.size, score_type(rows.n_scores))
         self.cells: MutableMapping[int, np.ndarray] = dict(rows.cells)
         self.codes: MutableMapping[int, np.ndarray] = {}

@@ -47,6 +47,12 @@ METHODS = [
         ),
         divides=Division.GAUSSIAN,
         takes_tables=True,
-        defaults={"n_epochs": None, "pairs": 0, "monotone": None, "observed": False},
+        defaults={
+            "n_epochs": None,
+            "pairs": 0,
+            "monotone": None,
+            "observed": False,
+            "largest_weight": 1.0,
+        },
     ),
 ]

@@ -20,6 +20,9 @@ from dprepro.methods.dp_ebm_plus.grid import GROUP, exact_answers, fine_cells
 from dprepro.methods.dp_ebm_plus.kernel import (
     BITS,
     UNIT,
+    add_by_code,
+    limited_residuals,
+    magnitude_cells,
     magnitude_counts,
     move_scores,
     residual_sums,
@@ -49,6 +52,7 @@ from dprepro.methods.dp_ebm_plus.queries import (
 from dprepro.methods.dp_ebm_plus.softmax import Softmax, class_sums
 from dprepro.methods.dp_ebm_plus.softmax import move_scores as move_class_scores
 from dprepro.methods.dp_ebm_plus.strategy import coded_sums
+from dprepro.methods.dp_ebm_plus.weighing import WHOLE, weigh, weighted_counts
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.curator_base import Curator, GaussianMechanism
 from dprepro.privacy.ledger import Ledger
@@ -66,6 +70,7 @@ from dprepro.rows.backends import ChunkBackend, MemoryBackend
 from dprepro.rows.chunked import CollectionRows
 from dprepro.rows.cluster import ClusterBackend
 from dprepro.rows.partition import (
+    WEIGHT_UNIT,
     Columns,
     MemoryColumns,
     Partition,
@@ -79,6 +84,13 @@ _OF_PAIRS = (
     "Some passes may also release, for each cell of some pairs of features, the sum of that "
     "difference and either the sum of p (1 - p) or the number of rows"
 )
+
+
+WEIGHTED = (
+    "largest weight of a row: in every answer a row counts as its weight over the largest, rounded "
+    "down to 1/256"
+)
+"""What a ledger says of a fit to rows with weights."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +117,12 @@ class Sorting:
         cells, counts = sort_columns(rows.frame, self.domain.features, fine_cells)
         targets = self.loss.targets(rows.targets, self.domain)
         n_scores = self.loss.n_classes if isinstance(self.loss, Softmax) else 1
-        return SortedRows(targets, cells, counts, n_scores)
+        weights = rows.weights
+        if weights is not None:
+            counts = [
+                weighted_counts(cells[k], weights, each.size) for k, each in enumerate(counts)
+            ]
+        return SortedRows(targets, cells, counts, n_scores, weights)
 
 
 class ExactAnswers(Partition):
@@ -158,18 +175,26 @@ class ExactAnswers(Partition):
         return answers[type(query)](query)
 
     def _totals(self, query: Totals) -> ScaledInteger:
-        centred = self._one_score.centred(self._columns.targets)
-        sums, power = [centred.size], centred
+        centred, weights = self._one_score.centred(self._columns.targets), self._columns.weights
+        parts = np.ones(1, np.int64) if weights is None else np.clip(weights, 0, WHOLE)
+        sums, power = [centred.size if weights is None else int(parts.sum(dtype=np.int64))], centred
         for degree in range(query.powers):
             if degree:
                 power = np.sign(power * centred) * (np.abs(power * centred) >> BITS)
-            sums.append(int(power.sum()))
+            sums.append(int((power * parts).sum()))
         sums = [factor * value for factor, value in zip(FACTORS[: len(sums)], sums, strict=True)]
         self._columns.let_go()
-        return ScaledInteger(np.array(sums), np.array([1.0, *[UNIT] * query.powers]))
+        units = np.array([1.0, *[UNIT] * query.powers])
+        return ScaledInteger(np.array(sums), units * self._part_of_a_row)
+
+    @property
+    def _part_of_a_row(self) -> float:
+        """What counts of rows are whole numbers of; see `weighing`."""
+        return 1.0 if self._columns.weights is None else WEIGHT_UNIT
 
     def _histogram(self, query: Histogram) -> ScaledInteger:
-        return exact_answers(self._features[query.feature], self._counts[query.feature])
+        exact = exact_answers(self._features[query.feature], self._counts[query.feature])
+        return ScaledInteger(exact.numbers, exact.unit * self._part_of_a_row)
 
     def _coded_histogram(self, query: CodedHistogram) -> ScaledInteger:
         code, counts = query.code, self._counts[query.code.feature]
@@ -177,36 +202,60 @@ class ExactAnswers(Partition):
             raise SensitivityError(
                 f"a code of {code.n_bins} cells for feature {code.feature}, which has {counts.size}"
             )
-        return ScaledInteger(code.numbers(counts), code.weights * CENTRE_UNIT)
+        unit = CENTRE_UNIT * self._part_of_a_row
+        return ScaledInteger(code.numbers(counts), code.weights * unit)
 
     def _magnitudes(self, _: Magnitudes) -> ScaledInteger:
         columns = self._columns
         with self._up_to_date(Move) as move:
-            counts = magnitude_counts(
-                columns.scores, columns.targets, *self._change(move), MAGNITUDES
-            )
-        return ScaledInteger(counts)
+            scores, targets = columns.scores, columns.targets
+            if columns.weights is None:
+                counts = magnitude_counts(scores, targets, *self._change(move), MAGNITUDES)
+            else:
+                cells = magnitude_cells(self._limited(move, None), MAGNITUDES)
+                counts = weighted_counts(cells, columns.weights, MAGNITUDES)
+        return ScaledInteger(counts, self._part_of_a_row)
+
+    def _limited(self, move: Move | None, bound: float | None) -> np.ndarray:
+        """Let the scores follow a move; return residuals within +-`bound`, int32 (n,) in `UNIT`."""
+        scores, targets = self._columns.scores, self._columns.targets
+        move_scores(scores, *self._change(move))
+        residuals, ones = np.empty(targets.size, np.int32), np.ones(targets.size, np.int32)
+        limit = math.floor((1.0 if bound is None else bound) / UNIT)
+        logistic = self._one_score.is_logistic
+        limited_residuals(scores, targets, ones, limit, logistic, residuals)
+        return residuals
 
     def _residuals(self, query: Residuals) -> ScaledInteger:
-        columns = self._columns
+        columns, codes = self._columns, self._codes(query.feature)
         with self._up_to_date(Move) as move:
-            sums = residual_sums(
-                columns.scores, columns.targets, *self._change(move), self._codes(query.feature),
-                self._bins[query.feature], math.floor(query.bound / UNIT), False,
-            )  # fmt: skip
-        return ScaledInteger(sums[0], UNIT)
+            if columns.weights is None:
+                sums = residual_sums(
+                    columns.scores, columns.targets, *self._change(move), codes,
+                    self._bins[query.feature], math.floor(query.bound / UNIT), False,
+                )[0]  # fmt: skip
+            else:
+                sums = np.zeros(self._bins[query.feature], np.int64)
+                residuals = self._limited(move, query.bound)
+                weigh(residuals, columns.weights)
+                add_by_code(residuals, codes, sums)
+        return ScaledInteger(sums, UNIT)
 
     def _coded_residuals(self, query: CodedResiduals) -> ScaledInteger:
         columns, logistic = self._columns, self._one_score.is_logistic
         with self._following(query) as changes:
             return coded_sums(
-                columns.scores, columns.targets, self._codes, query, changes, logistic
-            )
+                columns.scores, columns.targets, self._codes, query, changes, logistic,
+                columns.weights,
+            )  # fmt: skip
 
     def _class_residuals(self, query: ClassResiduals) -> ScaledInteger:
         columns, classes = self._columns, self._softmax.n_classes
         with self._following(query) as changes:
-            return class_sums(columns.scores, columns.targets, self._codes, query, changes, classes)
+            return class_sums(
+                columns.scores, columns.targets, self._codes, query, changes, classes,
+                columns.weights,
+            )  # fmt: skip
 
     @contextmanager
     def _following(self, query: Coded) -> Iterator[dict[int, np.ndarray]]:
@@ -221,11 +270,17 @@ class ExactAnswers(Partition):
             yield {} if moves is None else {move.feature: move.change for move in moves.moves}
 
     def _class_counts(self, _: ClassCounts) -> ScaledInteger:
-        counts = np.bincount(self._columns.targets, minlength=self._softmax.n_classes)
+        classes, weights = self._softmax.n_classes, self._columns.weights
+        if weights is None:
+            counts = np.bincount(self._columns.targets, minlength=classes)
+        else:
+            counts = weighted_counts(self._columns.targets, weights, classes)
         self._columns.let_go()
-        return ScaledInteger(counts)
+        return ScaledInteger(counts, self._part_of_a_row)
 
     def _pair_residuals(self, query: PairResiduals) -> ScaledInteger:
+        if self._columns.weights is not None:
+            raise SensitivityError("rows with weights answer nothing about pairs of features")
         columns, cells = self._columns, self._codes(query.pair)
         with self._up_to_date(Move) as move:
             sums = residual_sums(
@@ -326,7 +381,12 @@ class PlusCurator(Curator):
                 f"{type(loss).__name__} would see the rows: only LOGISTIC, SQUARED and Softmax may"
             )
         self._loss = loss
-        self._exact = Private(self._hold(rows.open(), domain, threads))
+        # Whether weights were given is public, as the domain is; no weight is.
+        held = rows.open()
+        self._weighted = isinstance(held, Rows) and held.weights is not None
+        if self._weighted:
+            ledger.assumed_public.append(WEIGHTED)
+        self._exact = Private(self._hold(held, domain, threads))
         self._uses: dict[type[Query], GaussianMechanism] = {}
 
     def _hold(
@@ -363,7 +423,7 @@ class PlusCurator(Curator):
             "label or lower bound) to 1/2"
             + ("; also four times the sum of its squares" if powers > 1 else ""),
             noise_multiplier=1 / mu,
-            sensitivity=totals_sensitivity(powers),
+            sensitivity=totals_sensitivity(powers, self._weighted),
             uses=1,
             budget=budget,
         )

@@ -286,7 +286,10 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
         name of its target column; see `read_training_rows`.
         """
         rows = read_training_rows(self, X, y, self.domain, "regression", in_chunks=True)
-        domain = resolve_domain_of(self, rows, "regression")
+        self._fit(rows, resolve_domain_of(self, rows, "regression"))
+        return self
+
+    def _fit(self, rows: Private[FitRows], domain: Domain) -> None:
         lower, upper = target_range(domain)
         width, middle = upper - lower, (lower + upper) / 2
         shapes, intercept, sizes = self._train(rows, domain, SQUARED, width)
@@ -294,4 +297,3 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
         self.residual_sizes_ = None if sizes is None else ResidualSizes.at_levels(sizes)
         self._set_shapes(shapes, middle + intercept)
         make_all_monotone(self, self.monotone)
-        return self

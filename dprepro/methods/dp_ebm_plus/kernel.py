@@ -219,9 +219,23 @@ def magnitude_counts(scores, targets, last, change, n_cells):  # type: ignore[no
     counts = np.zeros(n_cells, np.int64)
     for i in range(scores.size):
         scores[i] = moved(scores[i], change[last[i]])
-        mantissa, exponent = math.frexp(float(abs(targets[i] - _within(scores[i]))))
-        cell = 2 * (BITS - exponent) + (mantissa <= _ROOT_HALF) + (mantissa == 0.5)
-        # 0 is 0 2^0.
-        cell = n_cells - 1 if mantissa == 0.0 else cell
-        counts[min(max(cell, 0), n_cells - 1)] += 1
+        counts[_magnitude_cell(targets[i] - _within(scores[i]), n_cells)] += 1
     return counts
+
+
+@kernel("(int32[::1], int64)")
+def magnitude_cells(residuals, n_cells):  # type: ignore[no-untyped-def]
+    """Return the cell of `magnitude_counts` that each residual lies in, uint8 (n,)."""
+    cells = np.empty(residuals.size, np.uint8)
+    for i in range(residuals.size):
+        cells[i] = _magnitude_cell(residuals[i], n_cells)
+    return cells
+
+
+@kernel(inline="always")
+def _magnitude_cell(residual, n_cells):  # type: ignore[no-untyped-def]
+    mantissa, exponent = math.frexp(float(abs(residual)))
+    cell = 2 * (BITS - exponent) + (mantissa <= _ROOT_HALF) + (mantissa == 0.5)
+    # 0 is 0 2^0.
+    cell = n_cells - 1 if mantissa == 0.0 else cell
+    return min(max(cell, 0), n_cells - 1)

@@ -54,8 +54,11 @@ class Totals(Query):
         return totals_sensitivity(self.powers).stated
 
 
-def totals_sensitivity(powers: int) -> Sensitivity:
+def totals_sensitivity(powers: int, weighted: bool = False) -> Sensitivity:
     """Return the L2 sensitivity of `Totals`, under add/remove-one and under replace-one.
+
+    `weighted` says whether rows have weights: then an exchange can also be that of a row for one
+    that counts next to nothing (`weighing`), which moves more.
 
     A row that comes adds at most (1, 1/2), or (1, 1/2, 1) with squares. An exchange of t for s
     leaves the number of rows, and moves the others by (t - s, 4 (t^2 - s^2)).
@@ -69,11 +72,12 @@ def totals_sensitivity(powers: int) -> Sensitivity:
       Each square is rounded towards zero to a whole number of `kernel.UNIT`, which moves four times
       a difference of two by less than 4 units. It makes no part of a row longer.
     """
+    longest = _longest_totals(powers)
     if powers < 2:
-        return Sensitivity(_longest_totals(powers), 1.0)
+        return Sensitivity(longest, longest if weighted else 1.0)
     a = (6 - math.sqrt(2)) / 8
     exchange = a * math.hypot(1, FACTORS[2] * (1 - a)) + FACTORS[2] * UNIT
-    return Sensitivity(_longest_totals(powers), exchange)
+    return Sensitivity(longest, max(longest, exchange) if weighted else exchange)
 
 
 def _longest_totals(powers: int) -> float:

@@ -18,6 +18,7 @@ from dprepro.data.domain import Domain
 from dprepro.methods.dp_ebm_plus.kernel import UNIT, moved
 from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, ClassResiduals
 from dprepro.methods.dp_ebm_plus.strategy import NORM_BITS, whole_squares
+from dprepro.methods.dp_ebm_plus.weighing import weigh_vectors
 from dprepro.privacy.query import ScaledInteger
 from dprepro.runtime.kernels import kernel
 
@@ -143,6 +144,7 @@ def class_sums(
     query: ClassResiduals,
     changes: dict[int, np.ndarray],
     classes: int,
+    weights: np.ndarray | None = None,
 ) -> ScaledInteger:
     """Let the scores follow `changes`, and return what the rows add to the answer of `query`.
 
@@ -162,6 +164,8 @@ def class_sums(
         What to add to the scores of the rows in each bin, by feature.
     classes
         S.
+    weights : int32 (n,) or None
+        See `weighing`.
 
     Returns
     -------
@@ -186,11 +190,13 @@ def class_sums(
             add_squares(norms, columns[k][part], each)
         residuals = np.empty((norms.size, classes), np.int32)
         limited_residuals(scores[part], targets[part], norms, bound, residuals)
+        if weights is not None:
+            weigh_vectors(residuals, weights[part])
         for k, total in sums.items():
             add_by_code(residuals, columns[k][part], total)
     numbers = [
         np.stack([code.numbers(of_class) for of_class in sums[code.feature].T], axis=1)
         for code in query.codes
     ]
-    weights = np.concatenate([code.weights for code in query.codes])[:, None]
-    return ScaledInteger(np.concatenate(numbers), weights * UNIT * CENTRE_UNIT)
+    precision = np.concatenate([code.weights for code in query.codes])[:, None]
+    return ScaledInteger(np.concatenate(numbers), precision * UNIT * CENTRE_UNIT)

@@ -22,6 +22,7 @@ import numpy as np
 
 from dprepro.methods.dp_ebm_plus.kernel import UNIT, add_by_code, limited_residuals, move_and_weigh
 from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, Code, Coded, CodedResiduals
+from dprepro.methods.dp_ebm_plus.weighing import weigh
 from dprepro.privacy.query import ScaledInteger, SensitivityError
 
 REACH = 0.3
@@ -198,6 +199,7 @@ def coded_sums(
     query: CodedResiduals,
     changes: dict[int, np.ndarray],
     logistic: bool,
+    weights: np.ndarray | None = None,
 ) -> ScaledInteger:
     """Let the scores follow `changes`, and return what the rows add to the answer of `query`.
 
@@ -216,6 +218,8 @@ def coded_sums(
         What to add to the scores of the rows in each bin, by feature.
     logistic
         Residuals are y - sigmoid(score), else y - score.
+    weights : int32 (n,) or None
+        See `weighing`.
 
     Raises
     ------
@@ -235,11 +239,13 @@ def coded_sums(
             step = changes.get(k, _NO_CHANGE)
             move_and_weigh(scores[part], norms, columns[k][part], step, squares.get(k, _NO_CHANGE))
         limited_residuals(scores[part], targets[part], norms, bound, logistic, residuals)
+        if weights is not None:
+            weigh(residuals, weights[part])
         for k, total in sums.items():
             add_by_code(residuals, columns[k][part], total)
     numbers = [code.numbers(sums[code.feature]) for code in query.codes]
-    weights = np.concatenate([code.weights for code in query.codes])
-    return ScaledInteger(np.concatenate(numbers), weights * UNIT * CENTRE_UNIT)
+    precision = np.concatenate([code.weights for code in query.codes])
+    return ScaledInteger(np.concatenate(numbers), precision * UNIT * CENTRE_UNIT)
 
 
 def whole_squares(query: Coded) -> dict[int, np.ndarray]:

@@ -32,21 +32,21 @@ def next_cell(*of):
 
 
 def limiting_more(*of):
-    *rows, query, changes, logistic = of
+    *rows, query, changes, logistic, _ = of
     return coded_sums(*rows, replace(query, bound=0.9 * query.bound), changes, logistic)
 
 
 def following_no_moves(*of):
-    return coded_sums(*of[:-2], {}, of[-1])
+    return coded_sums(*of[:-3], {}, of[-2])
 
 
 def following_all_but_the_last_move(*of):
-    return coded_sums(*of[:-2], dict(list(of[-2].items())[:-1]), of[-1])
+    return coded_sums(*of[:-3], dict(list(of[-3].items())[:-1]), of[-2])
 
 
 def not_centred(*of):
     """Limit residuals by the norms of centred codes, but sum codes that are not."""
-    answer, (intercept, *features) = coded_sums(*of), of[-3].codes
+    answer, (intercept, *features) = coded_sums(*of), of[-4].codes
     centres = np.concatenate([intercept.centre, *(code.centre for code in features)])
     return replace(answer, numbers=answer.numbers + centres * (answer.numbers[0] // 256))
 

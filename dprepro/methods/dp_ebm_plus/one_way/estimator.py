@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+from types import MappingProxyType
 from typing import Any
 
 from dprepro.additive.editing import make_all_monotone
@@ -9,6 +11,7 @@ from dprepro.data.domain import Domain
 from dprepro.estimators.base import tagged
 from dprepro.estimators.inputs import fitting, read_training_rows, resolve_domain_of
 from dprepro.estimators.targets import task_of_labels
+from dprepro.estimators.weights import LARGEST_WEIGHT
 from dprepro.methods.dp_ebm_plus.curator import PlusCurator
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC as LABELS
@@ -18,6 +21,11 @@ from dprepro.methods.dp_ebm_plus.one_way.algorithm import EPOCHS, learn
 from dprepro.methods.dp_ebm_plus.one_way.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.softmax import Softmax
 from dprepro.privacy.budget import PrivacyBudget
+from dprepro.runtime.arguments import Kind
+
+_KINDS: MappingProxyType[str, Kind] = MappingProxyType(
+    {**DPEBMPlusClassifier.kinds, "largest_weight": LARGEST_WEIGHT}
+)
 
 
 class _Learned:
@@ -44,6 +52,7 @@ class _Learned:
 
 
 @tagged(poor_score=True, multi_class=True)
+@dataclass(eq=False, repr=False)
 class DPEBMPlus22Classifier(_Learned, DPEBMPlusClassifier):
     """Version 22 of `DPEBMPlusClassifier`: the same guarantee, parameters and attributes.
 
@@ -56,12 +65,32 @@ class DPEBMPlus22Classifier(_Learned, DPEBMPlusClassifier):
     (`queries.ClassResiduals`). Functions, their noise and the intercept are of each class:
     float64 (n_bins, S) and (S,). They add up to 0 over the classes, and probabilities are the
     softmax of the scores. Such a model has no `monotone` features.
+
+    `fit` takes weights of rows, which are private. A row of weight w counts as w / `largest_weight`
+    of a row, rounded down to 1/256, in every answer, so no sensitivity is larger
+    (`dprepro.methods.dp_ebm_plus.weighing`). Numbers of rows, such as `bin_counts_`, are then sums
+    of weights over the largest; noise matters as much as for a table of so many rows. So state no
+    larger weight than you need.
+
+    Parameters
+    ----------
+    largest_weight : float
+        W, public: the largest weight that a row of such a table may have, whichever are in it.
+        Without weights it is not used.
     """
 
+    kinds = _KINDS
+
+    _: KW_ONLY
+    largest_weight: float = 1.0
+
     @fitting
-    def fit(self, X: Any, y: Any) -> DPEBMPlus22Classifier:
-        """Fit to X (n, K) and y (n,), as `DPEBMPlusClassifier`, with two labels or more."""
-        rows = read_training_rows(self, X, y, self.domain, "labels", in_chunks=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DPEBMPlus22Classifier:
+        """Fit to X (n, K) and y (n,), as `DPEBMPlusClassifier`, with two labels or more.
+
+        `sample_weight` (n,), of rows in memory: numbers above 0, at most `largest_weight`.
+        """
+        rows = read_training_rows(self, X, y, self.domain, "labels", sample_weight, in_chunks=True)
         task = task_of_labels(self.classes_, self.domain)
         if task == "multiclass" and self.monotone:
             raise ValueError(
@@ -77,5 +106,26 @@ class DPEBMPlus22Classifier(_Learned, DPEBMPlusClassifier):
 
 
 @tagged(poor_score=True)
+@dataclass(eq=False, repr=False)
 class DPEBMPlus22Regressor(_Learned, DPEBMPlusRegressor):
-    """Version 22 of `DPEBMPlusRegressor`: the same guarantee, parameters and attributes."""
+    """Version 22 of `DPEBMPlusRegressor`: the same guarantee, parameters and attributes.
+
+    It also takes weights, as `DPEBMPlus22Classifier`.
+    """
+
+    kinds = _KINDS
+
+    _: KW_ONLY
+    largest_weight: float = 1.0
+
+    @fitting
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DPEBMPlus22Regressor:
+        """Fit to X (n, K) and targets y (n,), as `DPEBMPlusRegressor`.
+
+        `sample_weight` (n,), of rows in memory: numbers above 0, at most `largest_weight`.
+        """
+        rows = read_training_rows(
+            self, X, y, self.domain, "regression", sample_weight, in_chunks=True
+        )
+        self._fit(rows, resolve_domain_of(self, rows, "regression"))
+        return self
