@@ -26,6 +26,7 @@ features:
 """
 _TARGETS = {
     "binary": 'positive: "yes"\nlabels: ["no", "yes"]',
+    "multiclass": 'labels: ["low", "middle", "high"]',
     "regression": "target_bounds: [-2, 4]",
 }
 
@@ -36,7 +37,12 @@ def rows_of(task: str, n: int = ROWS) -> list[Row]:
     age, dose = rng.uniform(0, 100, n), rng.uniform(0, 10, n)
     ward = rng.choice(["a", "b", "c"], n)
     signal = age / 50 - 1 + (ward == "b") + rng.normal(size=n) / 2
-    y = np.where(signal > 0, "yes", "no") if task == "binary" else [f"{s:.4f}" for s in signal]
+    if task == "regression":
+        y = np.array([f"{s:.4f}" for s in signal])
+    elif task == "binary":
+        y = np.where(signal > 0, "yes", "no")
+    else:
+        y = np.array(["low", "middle", "high"])[np.digitize(signal, [-0.5, 1.0])]
     return [
         (f"{a:.3f}", "" if d > 9 else f"{d:.3f}", str(w), str(t))
         for a, d, w, t in zip(age, dose, ward, y, strict=True)
@@ -55,12 +61,12 @@ def write_table(folder: Path, task: str, rows: list[Row], card: str = "", **keys
     (folder / "patients.yaml").write_text(_CARD.format(task=task, target=_TARGETS[task]) + card)
     config = {
         "dataset": "./patients.yaml",
-        "metric": "auc" if task == "binary" else "rmse",
+        "metric": {"binary": "auc", "multiclass": "accuracy", "regression": "rmse"}[task],
         "domain": "public",
         "epsilons": [1],
         "splits": 2,
         "seed": None,
-        "methods": ["dp-ebm-plus"],
+        "methods": ["dp-ebm-plus-22" if task == "multiclass" else "dp-ebm-plus"],
         **keys,
     }
     path = folder / "study.yaml"

@@ -22,7 +22,6 @@ _STATES = {
     "reserved": "not finished; counts, as its noise may have been drawn",
     "cancelled": "failed before any noise; does not count",
 }
-_METHOD = "dp-ebm-plus"
 
 
 class PlanFormat(str, Enum):
@@ -61,7 +60,8 @@ def budget(
         ),
     ] = None,
     method: Annotated[
-        str | None, typer.Option(help="With --plan: the method.", show_default=_METHOD)
+        str | None,
+        typer.Option(help="With --plan: the method.", show_default="as `dprepro release`"),
     ] = None,
     format: Annotated[
         PlanFormat | None,
@@ -100,7 +100,7 @@ def budget(
         from dprepro.release.budget_plan import plan_budget
         from dprepro.runtime.text import json_text
 
-        entry = entry.model_copy(update={"method": method or _METHOD})
+        entry = entry.model_copy(update={"method": method or entry.method})
         found = plan_budget(card, loaded, account, entry, epsilon or (), delta, data_dir)
         if format is PlanFormat.JSON:
             say(json_text(found.as_values()))
@@ -122,6 +122,7 @@ def _next_release(
     What the book finds is said, to standard error with `err`.
     """
     from dprepro.release.budget_book import Entry, new_name
+    from dprepro.release.planning import default_method
     from dprepro.release.population_overlap import Rows
     from dprepro.release.rows import known_rows, place_of
 
@@ -136,8 +137,8 @@ def _next_release(
     if unknown:
         _say(f"{name} is known by path and file only, as its rows cannot be used: {unknown}", err)
     entry = Entry(
-        name=new_name(), date="", dataset=card.name, card=place, rows=tokens, method=_METHOD,
-        ledger={}, limit=card.budget_limit, like=alike,
+        name=new_name(), date="", dataset=card.name, card=place, rows=tokens,
+        method=default_method(card), ledger={}, limit=card.budget_limit, like=alike,
     )  # fmt: skip
     return entry, unknown
 

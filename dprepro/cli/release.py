@@ -34,7 +34,10 @@ def release(
             show_default="from the card",
         ),
     ] = None,
-    method: Annotated[str, typer.Option(help="The method, by name.")] = "dp-ebm-plus",
+    method: Annotated[
+        str | None,
+        typer.Option(help="The method, by name.", show_default="DP-EBM+, as the card's task needs"),
+    ] = None,
     config: Annotated[
         str | None,
         typer.Option(help="A config with the parameters of --method, a name or label there."),

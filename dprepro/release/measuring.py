@@ -61,6 +61,11 @@ class Measuring:
             If the share is out of range, if delta is 0, or if nothing is left for the fit.
         """
         epsilon, delta = of_all
+        if card.task == "multiclass":
+            raise DpreproError(
+                "--measure is for two classes or a number so far, and the card of "
+                f"{card.name} has several classes: leave it out"
+            )
         if not 0 < share < 1:
             raise DpreproError(f"--measure must lie between 0 and 1, such as 0.3, given {share:g}")
         if delta == 0:

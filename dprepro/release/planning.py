@@ -52,6 +52,13 @@ _LEFT = 20
 
 _METRICS = {"binary": "auc", "regression": "rmse", "multiclass": "accuracy"}
 
+_METHODS = {
+    "binary": "dp-ebm-plus",
+    "regression": "dp-ebm-plus",
+    "multiclass": "dp-ebm-plus-22",
+}
+"""The method of a release whose user names none, by what is predicted."""
+
 # Enough for every bin rule and both labels; what a ledger says does not depend on the rows.
 ROWS = 400
 
@@ -108,6 +115,11 @@ def check_delta(card: Card, delta: float, allows_large: bool) -> str:
     return meaning
 
 
+def default_method(card: Card) -> str:
+    """Return the name of the method that a release of such data has unless its user names one."""
+    return _METHODS[card.task]
+
+
 def check_method(card: Card, name: str, allows_floating_point: bool) -> Method:
     """Return the method of this name, if it can make a model for release of such data.
 
@@ -145,16 +157,11 @@ def _unfit(method: Method, task: TaskKind, allows_floating_point: bool) -> str:
         )
     if not isinstance(_example(method, task), AdditiveModel):
         return "makes no additive model, and only these have a model file"
-    if task == "multiclass":
-        return (
-            "makes models of several classes, which have no statement and no page yet: `dprepro "
-            "fit` writes one to a file, or make the target one class against all others"
-        )
     return ""
 
 
 def _example(method: Method, task: TaskKind) -> object:
-    target = (0.0, 1.0) if task == "regression" else ("0", "1")
+    target = (0.0, 1.0) if task == "regression" else ("0", "1", "2")[: 2 + (task == "multiclass")]
     domain = Domain((NumericFeature("x", 0.0, 1.0),), target)
     return method.build(Setting(task, 1.0, 1e-6, domain, None))
 

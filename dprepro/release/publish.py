@@ -97,6 +97,8 @@ class Request:
     ----------
     card, config
         Names or paths; `config` has the parameters of `method`.
+    method
+        None: that of `planning.default_method`.
     delta
         None: that of `planning.default_delta`.
     output
@@ -122,7 +124,7 @@ class Request:
     card: str
     epsilon: float
     delta: float | None = None
-    method: str = "dp-ebm-plus"
+    method: str | None = None
     config: str | None = None
     output: Path | None = None
     clips: bool = False
@@ -255,7 +257,8 @@ def plan_release(asked: Request, word_of: Callable[[str, str | None], AuthorsWor
     else:
         beware = planning.check_delta(card, delta, asked.allows_large_delta)
     given = None if asked.config is None else load_config(asked.config)
-    follow = partial(planning.release_config, card, asked.card, asked.method, given=given)
+    name = asked.method or planning.default_method(card)
+    follow = partial(planning.release_config, card, asked.card, name, given=given)
     experiment = follow(asked.epsilon, delta)
     floats = asked.allows_floating_point
     method = planning.check_method(card, experiment.methods[0].method, floats)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import typer
 from rich.console import Console
@@ -93,6 +94,38 @@ def test_a_release_is_a_model_and_its_statement(tmp_path: Path, state: Path) -> 
     (out / "model.html").write_text("<p>It is safe.")
     failed = CliRunner().invoke(app, ["verify", str(out)])
     assert (failed.exit_code, "model.html: not the page" in failed.output) == (1, True)
+
+
+def test_several_classes_are_released_as_two_are(tmp_path: Path, state: Path) -> None:
+    text = LIMIT + "deployment: {curators: [us], intended_use: to learn, region: here}\n"
+    config = write_table(tmp_path, "multiclass", rows_of("multiclass", 300), text)
+    card, out = config.with_name("patients.yaml"), tmp_path / "out"
+    assert "several classes: leave it out" in refused(card, "--measure", 0.3, match="--measure")
+    said = refused(card, "--method", "dp-ebm-plus", match="not for multiclass")
+    assert "Methods for a release of multiclass data: dp-ebm-plus-22" in said
+    planned = dprepro("budget", card, "--plan", *DELTA)
+    assert planned.startswith("patients, by dp-ebm-plus-22 (add/remove-one), for each row")
+    assert "epsilon 0.6, delta 1e-05 each: 3 more fit" in planned
+    said = release(card, "--attack", 40)
+    assert "Method:   dp-ebm-plus-22, exact noise, no seed" in said
+    assert {path.name for path in out.iterdir()} == FILES | {"registry.yaml", "README.md"}
+    statement = Statement.model_validate_json((out / "statement.json").read_bytes())
+    assert (statement.privacy.holds, statement.data.task) == (True, "multiclass")
+    assert statement.not_covered.reads == []
+    assert statement.publisher.attack is not None
+    assert statement.publisher.attack.shadow_models == 40
+    assert "3 classes" in (out / "registry.yaml").read_text(encoding="utf-8")
+    model = load_model(out / "model.json")
+    assert (model.task, model.class_names) == ("multiclass", ("low", "middle", "high"))
+    assert 'id="class-keys"' in (out / "model.html").read_text(encoding="utf-8")
+    assert "agree" in dprepro("verify", out)
+    new = tmp_path / "predicted.csv"
+    dprepro("predict", out / "model.json", tmp_path / "patients.csv", "-o", new)
+    assert [column for column in pd.read_csv(new) if column.startswith("probability")] == [
+        "probability of low", "probability of middle", "probability of high"
+    ]  # fmt: skip
+    with pytest.raises(DpreproError, match="beyond the budget"):
+        release(card, "-o", tmp_path / "second")
 
 
 def test_a_release_reads_card_and_rows_once_and_plans_once(
