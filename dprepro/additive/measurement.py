@@ -22,12 +22,14 @@ from scipy.special import expit
 
 if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel
+    from dprepro.data.domain import TaskKind
 
 ABOUT = (
     "Noisy counts of rows that were held out from the fit. scores: rows by class and by the sum s, "
     "counts[class][number of edges <= s]. sums: for each group of rows, the number of rows, then "
     "for two classes the sums of y - 1/2, p - 1/2 and e - 1/2 (y: 1 for the second class, p: its "
-    "predicted probability, e: 1 where the likelier class is wrong), for regression of r / (2 C) "
+    "predicted probability, e: 1 where the likelier class is wrong), for several classes of e - "
+    "1/2 alone (e: 1 where the likeliest class is wrong), for regression of r / (2 C) "
     "and (r / C)^2 - 1/2 (r: target minus prediction, clipped to C, the bound), all in whole "
     "numbers of 2 to the power of power. noise: the standard deviation of what was added to each "
     "number, in rows."
@@ -104,7 +106,8 @@ class Measurement(_Record):
     scores
         For two classes.
     bound
-        For regression: residuals are clipped to it, in the target's unit.
+        For regression: residuals are clipped to it, in the target's unit. For several classes there
+        is neither this nor `scores`.
     power
         Of two, that sums count in.
     """
@@ -116,15 +119,22 @@ class Measurement(_Record):
     power: Annotated[int, Field(ge=-30, le=0)]
     sums: Annotated[list[GroupSums], Field(min_length=1, max_length=64)]
 
+    @property
+    def task(self) -> TaskKind:
+        """What the measured model predicts."""
+        if self.scores is not None:
+            return "binary"
+        return "multiclass" if self.bound is None else "regression"
+
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values, without what it does not have."""
         return {key: value for key, value in self.model_dump().items() if value is not None}
 
     @model_validator(mode="after")
     def _fits_together(self) -> Measurement:
-        if (self.scores is None) == (self.bound is None):
+        if self.scores is not None and self.bound is not None:
             raise ValueError("a measurement has scores for two classes, or a bound for regression")
-        wanted = 4 if self.bound is None else 3
+        wanted = {"binary": 4, "multiclass": 2, "regression": 3}[self.task]
         if any(len(row) != wanted for group in self.sums for row in group.sums):
             raise ValueError(f"every group needs {wanted} sums")
         return self

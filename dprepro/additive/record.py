@@ -304,8 +304,11 @@ class ModelRecord(_Record):
         if self.intervals is not None and not is_regression:
             raise ValueError("intervals are for regression")
         known = self.measurement
-        if known is not None and (known.scores is None) == (self.task == "binary"):
-            raise ValueError("a measurement has scores for two classes, a bound for regression")
+        if known is not None and known.task != self.task:
+            raise ValueError(
+                "a measurement has scores for two classes, a bound for regression, and neither for "
+                "several classes"
+            )
         names = [feature.name for feature in self.features]
         if len(set(names)) != len(names):
             raise ValueError("feature names repeat")
@@ -332,8 +335,8 @@ class ModelRecord(_Record):
             raise ValueError("labels are different names of the classes, one for each")
         if several != (self.version == 4):
             raise ValueError("several classes are for version 4, which needs them")
-        if several and (self.edits or self.pairs or self.measurement):
-            raise ValueError("a model of several classes has no edits, pairs or measurement")
+        if several and (self.edits or self.pairs):
+            raise ValueError("a model of several classes has no edits or pairs")
         each = [self.intercept]
         for feature in self.features:
             each += [*feature.values, *([] if feature.noise is None else feature.noise)]

@@ -58,7 +58,7 @@ _LACKING = "(missing)"
 
 @dataclass(frozen=True)
 class Grouping:
-    """Public groups of rows: all rows, or rows by the value of a feature.
+    """Public groups of rows: all rows, or rows by the value of a feature, or by their class.
 
     Attributes
     ----------
@@ -68,11 +68,14 @@ class Grouping:
         Of the groups.
     cuts
         Where the groups of a numeric feature change, ascending; a value on a cut is above it.
+    by_class
+        Whether `names` are all classes in their order, and `feature` is the target.
     """
 
     feature: str | None = None
     names: tuple[str, ...] = ("all rows",)
     cuts: tuple[float, ...] = ()
+    by_class: bool = False
 
     @classmethod
     def of(cls, feature: Feature, cuts: Sequence[float] | None = None) -> Grouping:
@@ -90,11 +93,13 @@ class Grouping:
         names = (f"below {ends[0]:g}", *between, f"{ends[-1]:g} and above", *lacks)
         return cls(feature.name, names, ends)
 
-    def cells(self, frame: pd.DataFrame) -> np.ndarray:
+    def cells(self, rows: HeldOut) -> np.ndarray:
         """Return the group of each row, int64 (n,); -1 for a value that belongs to none."""
         if self.feature is None:
-            return np.zeros(len(frame), dtype=np.int64)
-        column = frame[self.feature]
+            return np.zeros(len(rows.targets), dtype=np.int64)
+        if self.by_class:
+            return _codes(rows, len(self.names))
+        column = rows.frame[self.feature]
         lacking = len(self.names) - 1 if self.names[-1] == _LACKING else -1
         if self.cuts:
             values = column.to_numpy(dtype=float)
@@ -146,7 +151,7 @@ class HeldOut:
     frame : (n, K)
         Features, with the names of the card.
     targets : (n,)
-        Codes 0 and 1, or float64.
+        Codes of classes, from 0 on, or float64.
     """
 
     frame: pd.DataFrame
@@ -224,15 +229,15 @@ class HeldOutCurator(Curator):
         if len(rows.targets):
             parts = _parts(model, rows, bound)[:, : query.numbers]
             parts = np.clip(parts, -_HALF, _HALF)
-            cells = query.grouping.cells(rows.frame)
+            cells = query.grouping.cells(rows)
             known = (cells >= 0) & (cells < len(sums))
             ones = np.full((len(parts), 1), _ROW)
             np.add.at(sums, cells[known], np.hstack([ones, parts])[known])
         return sums
 
 
-def _codes(rows: HeldOut) -> np.ndarray:
-    return np.clip(rows.targets.astype(np.int64), 0, 1)
+def _codes(rows: HeldOut, classes: int = 2) -> np.ndarray:
+    return np.clip(rows.targets.astype(np.int64), 0, classes - 1)
 
 
 def _scores(model: AdditiveClassifier, rows: HeldOut) -> np.ndarray:
@@ -245,6 +250,9 @@ def _parts(model: AdditiveModel, rows: HeldOut, bound: float | None) -> np.ndarr
     Each follows from its row alone, to the last bit: scores are sums of whole numbers, and
     probabilities come from one table, as a row's exponential may differ with its place in memory.
     """
+    if isinstance(model, AdditiveClassifier) and model.several_classes:
+        wrong = _scores(model, rows).argmax(axis=1) != _codes(rows, model.intercept_.size)
+        return np.where(wrong, _HALF, -_HALF)[:, None]
     if isinstance(model, AdditiveClassifier):
         scores, codes = _scores(model, rows), _codes(rows)
         table = expit(np.arange(-_FURTHEST * _FINE, _FURTHEST * _FINE + 1) / _FINE)
@@ -254,7 +262,7 @@ def _parts(model: AdditiveModel, rows: HeldOut, bound: float | None) -> np.ndarr
         halves = [np.where(each, _HALF, -_HALF) for each in (codes == 1, wrong)]
         return np.column_stack([halves[0], whole[places + _FURTHEST * _FINE], halves[1]])
     if not isinstance(model, AdditiveRegressor) or bound is None:
-        raise TypeError("a measurement is of a binary classifier, or of a regressor with a bound")
+        raise TypeError("a measurement is of a classifier, or of a regressor with a bound")
     residuals = np.clip((rows.targets - model.predict(rows.frame)) / bound, -1.0, 1.0)
     parts = np.column_stack([residuals / 2, residuals * residuals - 0.5])
     return np.trunc(parts / _UNIT).astype(np.int64)
@@ -290,7 +298,9 @@ def measure(
     """
     curator = HeldOutCurator(Private(rows), ledger, budget, seed)
     whole, counts, bound = 1.0, None, None
-    if isinstance(model, AdditiveClassifier):
+    if isinstance(model, AdditiveClassifier) and model.several_classes:
+        numbers = 1
+    elif isinstance(model, AdditiveClassifier):
         whole, numbers, edges = 0.5, 3, score_edges(model)
         answer = curator.scores(model, Scores(curator.charge(1.0), 0.5, tuple(edges)))
         noisy = np.rint(answer.value).astype(np.int64)

@@ -71,12 +71,12 @@ class GroupMeasured(StatementPart):
     rows
         Their noisy number.
     share
-        Of the second class; None for regression.
+        Of the second of two classes; else None.
     error
-        Two classes: the share that was predicted wrongly. Regression: the root mean squared error.
+        Classes: the share that was predicted wrongly. Regression: the root mean squared error.
     difference
         Two classes: the share of the second class less the mean predicted probability.
-        Regression: the mean of target minus prediction.
+        Regression: the mean of target minus prediction. None for several classes.
     """
 
     feature: str | None
@@ -84,7 +84,7 @@ class GroupMeasured(StatementPart):
     rows: int
     share: Figure | None
     error: Figure
-    difference: Figure
+    difference: Figure | None
 
 
 class Measured(StatementPart):
@@ -101,7 +101,7 @@ class Measured(StatementPart):
     bound
         Regression: at what residuals were clipped.
     groups
-        All rows first.
+        All rows first; of several classes then the rows of each class.
     smallest
         In a group of fewer held-out rows the noise hides all.
     """
@@ -112,6 +112,18 @@ class Measured(StatementPart):
     bound: float | None
     groups: list[GroupMeasured]
     smallest: int
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether the model has several classes: of these there is no area and no bound."""
+        return self.area is None and self.bound is None
+
+    @property
+    def of_features(self) -> list[GroupMeasured]:
+        """The groups that the card names: those of a feature's values."""
+        groups = [group for group in self.groups if group.feature is not None]
+        target = groups[0].feature if self.of_classes and groups else None
+        return [group for group in groups if group.feature != target]
 
 
 def measured_of(model: LoadedClassifier | LoadedRegressor) -> Measured | None:
@@ -138,17 +150,19 @@ def measured_of(model: LoadedClassifier | LoadedRegressor) -> Measured | None:
 
 
 def _groups(found: Measurement, sums: GroupSums) -> list[GroupMeasured]:
-    error: Callable[[Sums], Estimate] = lambda s: s.share(2)  # noqa: E731
-    difference: Callable[[Sums], Estimate] = Sums.difference
-    if found.bound is not None:
+    error: Callable[[Sums], Estimate] = lambda s: s.share(-1)  # noqa: E731
+    difference: Callable[[Sums], Estimate] | None = Sums.difference
+    if found.task == "regression":
         error, difference = Sums.root_mean_square, Sums.mean_residual
+    elif found.task == "multiclass":
+        difference = None
     scale = found.bound or 1.0
     return [
         GroupMeasured(
             feature=sums.feature, group=name, rows=max(0, round(of_group.rows)),
-            share=None if found.bound is not None else Figure.of(of_group.share(0)),
+            share=Figure.of(of_group.share(0)) if found.task == "binary" else None,
             error=Figure.of(error(of_group), scale),
-            difference=Figure.of(difference(of_group), scale),
+            difference=None if difference is None else Figure.of(difference(of_group), scale),
         )
         for name, of_group in zip(sums.groups, sums_of(found, sums), strict=True)
     ]  # fmt: skip
@@ -167,6 +181,11 @@ def in_short(measured: Measured | None) -> str:
         )
     if whole.error.value is None or area is not None:
         return "it was measured, and the noise hides it"
+    if measured.of_classes:
+        return (
+            f"the likeliest class is wrong for {_in_percent(whole.error)} of rows that did not "
+            "train it"
+        )
     return (
         f"root mean squared error {with_interval(whole.error)}, on rows that did not train it; a "
         f"residual beyond {measured.bound:.4g} counts as that"
@@ -178,7 +197,7 @@ def in_words(measured: Measured, label: str = "") -> list[str]:
 
     `label` is the second of two classes.
     """
-    share, groups = measured.held_out, [g for g in measured.groups if g.feature is not None]
+    share = measured.held_out
     said = [
         f"About {share:.0%} of the rows were held out by chance, all rows of one unit together, "
         "and did not train the model. They were counted with noise, which spends a part of the "
@@ -195,6 +214,12 @@ def in_words(measured: Measured, label: str = "") -> list[str]:
             f"A model that never predicts {label} is wrong as often as {label} occurs: compare "
             "both columns."
         )
+    elif measured.of_classes:
+        said.append(
+            "A row is predicted wrongly if the class that the model finds likeliest is not its "
+            "own. It counts in the line of its own class, too. How near probabilities are to "
+            "shares was not measured."
+        )
     else:
         said.append(
             f"A residual beyond {measured.bound:.4g} counts as {measured.bound:.4g}, since one row "
@@ -202,7 +227,7 @@ def in_words(measured: Measured, label: str = "") -> list[str]:
             "few are far beyond, the error without the limit is larger, and may lie above the "
             "interval."
         )
-    if groups:
+    if any(group.feature is not None for group in measured.groups):
         said.append(
             "Noise hides small groups. Nothing can be said of a group of fewer than "
             f"{measured.smallest:,} held-out rows, about {measured.smallest / share:,.0f} of those "
@@ -210,7 +235,7 @@ def in_words(measured: Measured, label: str = "") -> list[str]:
             f"up to about {HIDDEN * measured.smallest:,.0f}, so they do not add up."
         )
         said += _served_worse(measured)
-    else:
+    if not measured.of_features:
         said.append("Whom the model serves worse was not measured: the card names no `subgroups`.")
     return said
 
@@ -255,6 +280,8 @@ def _calibration_in_words(bins: list[BinOfProbabilities]) -> str:
 
 def heads(measured: Measured, label: str = "") -> tuple[str, ...]:
     """Return the heads of the table of groups."""
+    if measured.of_classes:
+        return ("Rows", "About how many", "Predicted wrongly")
     if measured.area is None:
         return (
             "Rows",
@@ -272,15 +299,17 @@ def heads(measured: Measured, label: str = "") -> tuple[str, ...]:
 
 
 def table(measured: Measured) -> list[tuple[str, ...]]:
-    """Return the rows of that table; of two classes, shares are in percent."""
-    shown = with_interval if measured.area is None else _in_percent
+    """Return the rows of that table; of classes, shares are in percent."""
+    shown = _in_percent if measured.bound is None else with_interval
     return [
         (
             group.group if group.feature is None else f"{group.feature}: {group.group}",
             f"{group.rows:,}",
-            *([] if group.share is None else [shown(group.share)]),
-            shown(group.error),
-            shown(group.difference),
+            *(
+                shown(figure)
+                for figure in (group.share, group.error, group.difference)
+                if figure is not None
+            ),
         )
         for group in measured.groups
     ]

@@ -36,7 +36,7 @@ class Measuring:
         The (epsilon, delta) of a unit: of the release, of its fit, and of the measurement by
         itself.
     groupings
-        The groups that the card names.
+        The groups that the card names; of several classes before them the rows of each class.
     target
         For regression the range of the target.
     """
@@ -61,11 +61,6 @@ class Measuring:
             If the share is out of range, if delta is 0, or if nothing is left for the fit.
         """
         epsilon, delta = of_all
-        if card.task == "multiclass":
-            raise DpreproError(
-                "--measure is for two classes or a number so far, and the card of "
-                f"{card.name} has several classes: leave it out"
-            )
         if not 0 < share < 1:
             raise DpreproError(f"--measure must lie between 0 and 1, such as 0.3, given {share:g}")
         if delta == 0:
@@ -141,7 +136,9 @@ def _part(dataset: Dataset, rows: np.ndarray) -> Dataset:
 
 
 def _groupings(card: Card) -> tuple[Grouping, ...]:
-    features = card.features or {}
-    return tuple(
-        Grouping.of(features[name].named(name), cuts) for name, cuts in card.subgroups.items()
-    )
+    features, target = card.features or {}, card.public_target
+    by_class = []
+    if card.task == "multiclass" and target is not None:
+        by_class = [Grouping(card.target, tuple(map(str, target)), by_class=True)]
+    named = (Grouping.of(features[name].named(name), cuts) for name, cuts in card.subgroups.items())
+    return (*by_class, *named)

@@ -87,6 +87,28 @@ def file(task: str = "binary", **changes: Any) -> dict:
     }
 
 
+def several(made: dict, classes: int = 3) -> dict:
+    """Return a file of several classes, made of one of two: functions of each are another's."""
+
+    def of_each(values: list[int]) -> list[list[int]]:
+        shifted = [values[c:] + values[:c] for c in range(classes)]
+        return [list(each) for each in zip(*shifted, strict=True)]
+
+    features = [
+        {**each, "values": of_each(each["values"]), "noise": of_each(each["noise"])}
+        for each in made["features"]
+    ]
+    return {
+        **made,
+        "version": 4,
+        "task": "multiclass",
+        "classes": list(range(classes)),
+        "labels": [f"rank {c}" for c in range(classes)],
+        "intercept": [made["intercept"] * (c - 1) for c in range(classes)],
+        "features": features,
+    }
+
+
 def pair(first: str, second: str, groups: list[int], others: list[int]) -> dict:
     """Return a function of two features; `groups` and `others` are those of their bins."""
     cells = (max(groups) + 1) * (max(others) + 1)

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
-from dprepro.additive.file import model_to_json
+from dprepro.additive.file import model_from_json, model_to_json
 from dprepro.additive.measurement import (
     Measurement,
     ScoreCounts,
@@ -201,5 +201,7 @@ def test_a_measurement_is_kept_as_it_is() -> None:
 def test_a_file_with_a_measurement_of_another_task_is_refused() -> None:
     with pytest.raises(DpreproError, match="scores for two classes, a bound for regression"):
         small.model("regression", measurement=measurement().to_json())
+    with pytest.raises(DpreproError, match="neither for several classes"):
+        model_from_json(small.several(small.file("binary", measurement=measurement().to_json())))
     with pytest.raises(DpreproError, match=r"measurement\.held_out"):
         small.model("binary", measurement={**measurement().to_json(), "held_out": 2.0})

@@ -54,7 +54,7 @@ from dprepro.methods.wishart_regression.curator import WishartCurator
 from dprepro.methods.wishart_regression.estimator import WishartLinearRegression
 from dprepro.privacy.curator_base import Curator
 from dprepro.release.curator import HeldOutCurator
-from tests.privacy.measured import MeasuredClassifier, MeasuredRegressor
+from tests.privacy.measured import MeasuredClassifier, MeasuredOfClasses, MeasuredRegressor
 
 FEATURES = (
     NumericFeature("x", 0, 1),
@@ -192,6 +192,7 @@ FITS = {
     "dp-llm": Fit(LLMCurator, DPLLMClassifier(domain=NUMERIC, **_LLM), _numeric),
     "dp-llm, shuffled": Fit(LLMCurator, DPLLMClassifier(sampling="shuffle", **_LLM), _numeric),
     "held out": Fit(HeldOutCurator, MeasuredClassifier()),
+    "held out, classes": Fit(HeldOutCurator, MeasuredOfClasses()),
     "held out, regression": Fit(HeldOutCurator, MeasuredRegressor()),
 }
 

@@ -34,6 +34,8 @@ def model(task: str) -> LoadedClassifier | LoadedRegressor:
         small.feature("z", 4, None, bins, **number),
         small.feature("c", 2, None, ["a", "b"], **letter),
     ]
+    if task == "multiclass":
+        return model_from_json(small.several(small.file(features=features)))
     return model_from_json(small.file(task, features=features))
 
 
@@ -41,6 +43,7 @@ class MeasuredClassifier(BaseEstimator):
     """Measures how good the model is on the rows of a fit."""
 
     task, target = "binary", None
+    groupings = GROUPINGS
     domain = "that of the model"
 
     def __init__(self, adjacency: str = "add/remove-one", random_state: int | None = 0) -> None:
@@ -51,8 +54,8 @@ class MeasuredClassifier(BaseEstimator):
         """Set `measurement_` and `ledger_`."""
         self.ledger_ = Ledger(1.0, 1e-6, self.adjacency)  # type: ignore[arg-type]
         self.measurement_: Measurement = measure(
-            model(self.task), HeldOut(X, y), self.ledger_, PrivacyBudget(1.0, 1e-6), GROUPINGS, 0.2,
-            self.target, self.random_state,
+            model(self.task), HeldOut(X, y), self.ledger_, PrivacyBudget(1.0, 1e-6),
+            self.groupings, 0.2, self.target, self.random_state,
         )  # fmt: skip
         return self
 
@@ -61,3 +64,10 @@ class MeasuredRegressor(RegressorMixin, MeasuredClassifier):
     """The same for a regression of targets from -1 to 2, counted from 1/2 beyond each bound."""
 
     task, target = "regression", (-1.0, 2.0)
+
+
+class MeasuredOfClasses(MeasuredClassifier):
+    """The same for three classes, of which the rows may have two."""
+
+    task = "multiclass"
+    groupings = (Grouping("y", ("0", "1", "2"), by_class=True), *GROUPINGS)

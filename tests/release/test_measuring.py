@@ -25,7 +25,7 @@ from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private_rows import Private
 from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.release.budget_book import read_book
-from dprepro.release.curator import Grouping, HeldOut, HeldOutCurator, Scores, Sums
+from dprepro.release.curator import Grouping, HeldOut, HeldOutCurator, Scores, Sums, measure
 from dprepro.release.measured import Measured, in_short, in_words, measured_of, table
 from dprepro.release.measuring import HELD_OUT, Measuring, divided
 from dprepro.release.statement import Statement, as_json, shipped_schema, state
@@ -120,6 +120,56 @@ def test_a_regression_has_the_root_of_its_mean_squared_error(tmp_path: Path) -> 
     # On the first sheet, and where the figures are explained.
     assert f"did not train it; a residual beyond {found.bound:.4g} counts as that" in page
     assert "may lie above the interval" in page
+
+
+def test_several_classes_have_their_errors_class_by_class(tmp_path: Path) -> None:
+    card = card_of(tmp_path, "multiclass", "subgroups: [ward]\n", 6000)
+    statement, out = release(card, "--measure", 0.6), tmp_path / "out"
+    found = statement.measured
+    assert found is not None
+    assert [g.feature for g in found.groups] == [None, "y", "y", "y", "ward", "ward", "ward"]
+    assert [g.group for g in found.groups[:4]] == ["all rows", "low", "middle", "high"]
+    assert found.of_features == found.groups[4:]
+    assert {(g.share, g.difference) for g in found.groups} == {(None, None)}
+    model, rows = load_model(out / "model.json"), pd.read_csv(tmp_path / "patients.csv")
+    y = rows.y.map({"low": 0, "middle": 1, "high": 2}).to_numpy()
+    wrong = model.predict(rows[["age", "dose", "ward"]]) != y
+    truth = [wrong.mean(), *(wrong[y == c].mean() for c in range(3))]
+    for share, group in zip(truth, found.groups[:4], strict=True):
+        assert group.error.value is not None
+        # Of a fifth of the rows, by chance: at 95 %, and half as wide again.
+        room = (group.error.upper - group.error.lower) / 4
+        assert group.error.lower - room < share < group.error.upper + room
+    page = " ".join((out / "statement.md").read_text(encoding="utf-8").split())
+    assert "the likeliest class is wrong for " in page
+    assert "| y: middle |" in page
+    assert "Whom the model serves worse was not measured" not in page
+    assert "agree" in dprepro("verify", out)
+    assert measured_of(model) == found
+    assert statement.privacy.holds
+
+
+def test_counts_of_several_classes_are_those_of_the_rows() -> None:
+    made, rng = measured.model("multiclass"), np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.random(300), "z": rng.random(300)})
+    X["c"] = rng.choice(["a", "b"], 300)
+    y = rng.integers(0, 3, 300)
+    by_class = Grouping("y", ("0", "1", "2"), by_class=True)
+    ledger = Ledger(1e9, 1e-6, ADD_REMOVE)
+    found = measure(made, HeldOut(X, y), ledger, PrivacyBudget(1e5, 1e-6), (by_class,), 0.2, seed=0)
+    made.measurement_ = found
+    figures = measured_of(made)
+    assert figures is not None
+    wrong = made.predict(X) != y
+    expected = [wrong.mean(), *(wrong[y == c].mean() for c in range(3))]
+    np.testing.assert_allclose([g.error.value for g in figures.groups], expected, atol=2e-3)
+    assert [g.rows for g in figures.groups] == [300, *np.bincount(y)]
+    assert "Whom the model serves worse was not measured" in in_words(figures)[-1]
+    assert in_short(figures).startswith(
+        f"the likeliest class is wrong for {100 * wrong.mean():.1f}%"
+    )
+    assert table(figures)[2][0] == "y: 1"
+    assert len(table(figures)[0]) == 3
 
 
 def test_without_it_the_statement_says_that_nothing_was_measured() -> None:
@@ -313,14 +363,20 @@ def test_another_release_holds_out_other_rows() -> None:
     assert not np.array_equal(sides[1], sides[3])
 
 
+def held(frame: pd.DataFrame) -> HeldOut:
+    return HeldOut(frame, np.array([2, 0, 1, 7, -3]))
+
+
 def test_every_row_is_in_one_group_or_in_none() -> None:
     frame = pd.DataFrame({"x": [0.0, 0.3, 0.49, 0.9, np.nan], "c": ["a", "b", None, "z", "a"]})
     numeric = Grouping.of(NumericFeature("x", 0, 1, missing=True), (0.3, 0.5))
     assert numeric.names == ("below 0.3", "0.3 to 0.5", "0.5 and above", "(missing)")
-    assert numeric.cells(frame).tolist() == [0, 1, 1, 2, 3]
-    assert Grouping.of(NumericFeature("x", 0, 1)).cells(frame).tolist() == [0, 1, 1, 3, -1]
+    assert numeric.cells(held(frame)).tolist() == [0, 1, 1, 2, 3]
+    assert Grouping.of(NumericFeature("x", 0, 1)).cells(held(frame)).tolist() == [0, 1, 1, 3, -1]
     letters = Grouping.of(CategoricalFeature("c", ("a", "b"), missing=True))
-    assert letters.cells(frame).tolist() == [0, 1, 2, -1, 0]
+    assert letters.cells(held(frame)).tolist() == [0, 1, 2, -1, 0]
     as_category = frame.astype({"c": "category"})
-    assert letters.cells(as_category).tolist() == [0, 1, 2, -1, 0]
-    assert Grouping().cells(frame).tolist() == [0] * 5
+    assert letters.cells(held(as_category)).tolist() == [0, 1, 2, -1, 0]
+    assert Grouping().cells(held(frame)).tolist() == [0] * 5
+    by_class = Grouping("y", ("low", "middle", "high"), by_class=True)
+    assert by_class.cells(held(frame)).tolist() == [2, 0, 1, 2, 0]
