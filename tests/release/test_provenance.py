@@ -20,7 +20,7 @@ from dprepro.experiment.config import load_config
 from dprepro.experiment.record import Task
 from dprepro.release.fitting import choose_one, fit_model
 from dprepro.release.provenance import local_notes_path, save_fitted, take_fills, trained_on
-from dprepro.report.draw.shapes import column_of, draw_shapes
+from dprepro.report.draw.shapes import columns_of, draw_shapes
 from dprepro.runtime.errors import DpreproError
 from tests.commands import dprepro
 from tests.lab import Lab
@@ -192,7 +192,7 @@ def test_the_order_of_categories_goes_from_the_card_into_file_and_pictures(lab: 
     assert isinstance(feature, CategoricalFeature)
     assert (feature.categories, feature.ordered) == (("v", "z", "u"), True)
     assert '"ordered": true' in (lab.folder / "m.json").read_text(encoding="utf-8")
-    (axes,) = draw_shapes([column_of("model", model)], ["b"]).axes
+    (axes,) = draw_shapes(columns_of("model", model), ["b"]).axes
     drawn = [label.get_text() for label in axes.get_xticklabels()]
     assert [name for name in drawn if name in {"u", "v", "z"}] == [
         name for name in ("v", "z", "u") if name in drawn
