@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from ebm_plus_choice import DELTA, TABLES, line, thinned
+from ebm_plus_choice import TABLES, line, thinned
 from sklearn.metrics import roc_auc_score
 
 from dprepro.data.domain import Domain, NumericFeature
@@ -27,6 +27,7 @@ from dprepro.methods.registry import get
 SIMULATED = {"simulated": "regression", "simulated labels": "binary"}
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 ROWS = 16_000
+DELTA = 1e-6
 
 Rows = tuple[pd.DataFrame, np.ndarray, Domain]
 

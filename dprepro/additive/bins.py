@@ -168,6 +168,18 @@ class Pair:
     first_groups: np.ndarray
     second_groups: np.ndarray
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether both have the same features and groups."""
+        return isinstance(other, Pair) and self._key == other._key
+
+    def __hash__(self) -> int:
+        """Pairs that are equal have the same."""
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[int, int, bytes, bytes]:
+        return self.first, self.second, self.first_groups.tobytes(), self.second_groups.tobytes()
+
     @property
     def shape(self) -> tuple[int, int]:
         """How many groups G and H there are on each side."""

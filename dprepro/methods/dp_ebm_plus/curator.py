@@ -85,6 +85,10 @@ _OF_PAIRS = (
     "difference and either the sum of p (1 - p) or the number of rows"
 )
 
+_OF_CODED_PAIRS = (
+    "Some passes release such sums for each cell of some pairs of features, instead or as well"
+)
+
 
 WEIGHTED = (
     "largest weight of a row: in every answer a row counts as its weight over the largest, rounded "
@@ -197,10 +201,13 @@ class ExactAnswers(Partition):
         return ScaledInteger(exact.numbers, exact.unit * self._part_of_a_row)
 
     def _coded_histogram(self, query: CodedHistogram) -> ScaledInteger:
-        code, counts = query.code, self._counts[query.code.feature]
+        code, k = query.code, query.code.feature
+        if isinstance(k, Pair):
+            raise SensitivityError("a histogram is of a feature, not of a pair")
+        counts = self._counts[k]
         if code.n_bins != counts.size:
             raise SensitivityError(
-                f"a code of {code.n_bins} cells for feature {code.feature}, which has {counts.size}"
+                f"a code of {code.n_bins} cells for feature {k}, which has {counts.size}"
             )
         unit = CENTRE_UNIT * self._part_of_a_row
         return ScaledInteger(code.numbers(counts), code.weights * unit)
@@ -258,14 +265,13 @@ class ExactAnswers(Partition):
             )  # fmt: skip
 
     @contextmanager
-    def _following(self, query: Coded) -> Iterator[dict[int, np.ndarray]]:
+    def _following(self, query: Coded) -> Iterator[dict[int | Pair, np.ndarray]]:
         """Let the scores follow all moves but the last, whose changes by feature the block gets."""
         for code in query.codes:
-            if code.n_bins != self._bins[code.feature]:
-                raise SensitivityError(
-                    f"a code of {code.n_bins} bins for feature {code.feature}, which has "
-                    f"{self._bins[code.feature]}"
-                )
+            k = code.feature
+            has = k.n_cells if isinstance(k, Pair) else self._bins[k]
+            if code.n_bins != has:
+                raise SensitivityError(f"a code of {code.n_bins} bins for {k}, which has {has}")
         with self._up_to_date(Moves) as moves:
             yield {} if moves is None else {move.feature: move.change for move in moves.moves}
 
@@ -469,7 +475,13 @@ class PlusCurator(Curator):
         return math.sqrt(n_features) / mu
 
     def open_epochs(
-        self, mu: float, n_epochs: int, budget: PrivacyBudget, *, has_pairs: bool = False
+        self,
+        mu: float,
+        n_epochs: int,
+        budget: PrivacyBudget,
+        *,
+        has_pairs: bool = False,
+        has_coded_pairs: bool = False,
     ) -> float:
         """Enter the epochs in the ledger; together they are mu-GDP.
 
@@ -477,12 +489,14 @@ class PlusCurator(Curator):
         classes `ClassResiduals`.
 
         Return the noise of an epoch as a whole: the standard deviation for sensitivity 1, share 1.
-        With `has_pairs`, `PairResiduals` may be asked in them, too.
+        With `has_pairs`, `PairResiduals` may be asked in them, too; with `has_coded_pairs`
+        `CodedResiduals` may be about pairs.
         """
         multiplier = math.sqrt(n_epochs) / mu
         epochs = self._gaussian(
             releases=f"in each pass over the features: {self._loss.released}. "
             + (f"{_OF_PAIRS}. " if has_pairs else "")
+            + (f"{_OF_CODED_PAIRS}. " if has_coded_pairs else "")
             + "A difference is limited before it is added. All these sums are scaled so that one "
             "row moves them by at most 1 together",
             noise_multiplier=multiplier,

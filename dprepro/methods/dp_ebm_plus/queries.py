@@ -132,7 +132,7 @@ class Code:
     Attributes
     ----------
     feature
-        Its number.
+        Its number; or a pair, whose cells are the bins.
     weights : float64 (C,)
         w: how precisely each bin, or each row of the mix, is asked about. Positive.
     centre : int64 (C,)
@@ -144,7 +144,7 @@ class Code:
         of all of them. From -4 to 4.
     """
 
-    feature: int
+    feature: int | Pair
     weights: np.ndarray
     centre: np.ndarray
     mix: np.ndarray | None = None

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dprepro.additive.bins import Pair
 from dprepro.data.domain import Domain
 from dprepro.methods.dp_ebm_plus.kernel import UNIT, moved
 from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, ClassResiduals
@@ -140,9 +141,9 @@ def add_by_code(numbers, codes, sums):  # type: ignore[no-untyped-def]
 def class_sums(
     scores: np.ndarray,
     targets: np.ndarray,
-    codes_of: Callable[[int], np.ndarray],
+    codes_of: Callable[[int | Pair], np.ndarray],
     query: ClassResiduals,
-    changes: dict[int, np.ndarray],
+    changes: dict[int | Pair, np.ndarray],
     classes: int,
     weights: np.ndarray | None = None,
 ) -> ScaledInteger:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dprepro.additive.bins import Pair
 from dprepro.methods.dp_ebm_plus.kernel import UNIT, add_by_code, limited_residuals, move_and_weigh
 from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, Code, Coded, CodedResiduals
 from dprepro.methods.dp_ebm_plus.weighing import weigh
@@ -195,9 +196,9 @@ def typical_norm(codes: Sequence[Code], counts: Sequence[np.ndarray]) -> float:
 def coded_sums(
     scores: np.ndarray,
     targets: np.ndarray,
-    codes_of: Callable[[int], np.ndarray],
+    codes_of: Callable[[int | Pair], np.ndarray],
     query: CodedResiduals,
-    changes: dict[int, np.ndarray],
+    changes: dict[int | Pair, np.ndarray],
     logistic: bool,
     weights: np.ndarray | None = None,
 ) -> ScaledInteger:
@@ -248,7 +249,7 @@ def coded_sums(
     return ScaledInteger(np.concatenate(numbers), precision * UNIT * CENTRE_UNIT)
 
 
-def whole_squares(query: Coded) -> dict[int, np.ndarray]:
+def whole_squares(query: Coded) -> dict[int | Pair, np.ndarray]:
     """Return `Code.squared_norms` of each feature, int32 (B,), in 2^-`NORM_BITS`.
 
     They are rounded up and positive. Raises SensitivityError if those of a row may be too large to

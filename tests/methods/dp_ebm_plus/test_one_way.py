@@ -351,12 +351,6 @@ def test_where_all_is_noise_no_function_is_zero_and_none_is_large():
     assert ((sizes > 0) & (sizes < 2)).all()
 
 
-def test_pairs_are_refused_by_name():
-    X, y, domain = drawn(numbers=False, rows=50)
-    with pytest.raises(ValueError, match="no pairs of features: give pairs=0, or take dp-ebm-plus"):
-        DPEBMPlus22Classifier(domain=domain, pairs=3).fit(X, y)
-
-
 def test_real_rows_are_ranked_well(data_dir):
     data = load("mammography", data_dir)
     X, y = data.X.iloc[::2].reset_index(drop=True), np.asarray(data.y)[::2]

@@ -14,7 +14,8 @@ Only the curator sees rows. It adds independent Gaussian noise to every answer. 
 
 An epoch of a regression begins with counts of |r_i| by size, which say where to clip, and with the
 sum of all residuals, which are hardly clipped for it: they lead to the mean, where those of the
-features lead to a level below or above, the middle. Features are asked about from the middle.
+features lead to a level below or above, the middle. Features are asked about from the middle. Some
+epochs may ask about pairs of features (`pairs`).
 
 All else is post-processing: bins (`bins`), functions and levels (`booster`, `prior`).
 """
@@ -44,6 +45,7 @@ from dprepro.methods.dp_ebm_plus.one_way.booster import (
     question,
 )
 from dprepro.methods.dp_ebm_plus.one_way.losses import Loss, Start
+from dprepro.methods.dp_ebm_plus.one_way.pairs import PairEffect, Pairs
 from dprepro.methods.dp_ebm_plus.queries import (
     FACTORS,
     INTERCEPT,
@@ -68,19 +70,29 @@ EPOCHS = 64
 
 
 def learn(
-    curator: PlusCurator, domain: Domain, loss: Loss, budget: PrivacyBudget, n_epochs: int
-) -> tuple[list[FeatureBins], list[Effect], float, np.ndarray | None]:
-    """Return bins and functions, the intercept, and `Booster.residual_quantiles`.
+    curator: PlusCurator,
+    domain: Domain,
+    loss: Loss,
+    budget: PrivacyBudget,
+    n_epochs: int,
+    most_pairs: int = 0,
+) -> tuple[list[FeatureBins], list[Effect], float, np.ndarray | None, list[PairEffect]]:
+    """Return bins and functions, the intercept, `Booster.residual_quantiles`, and pairs.
 
-    All of them are in the unit of the loss.
+    All of them are in the unit of the loss. There are `most_pairs` at most: see `pairs`.
     """
     start = totals(curator, loss, budget)
-    bins, effects, booster = divide(curator, domain, loss, budget, start, n_epochs, Booster)
+    bins, effects, booster = divide(
+        curator, domain, loss, budget, start, n_epochs, Booster, has_pairs=most_pairs > 0
+    )
     curator.tell(StartOfScores(int(to_units(booster.level.values[0]))))
+    pairs = Pairs(booster, domain, most_pairs, n_epochs)
     for number in range(n_epochs):
+        pairs.choose(number)
         epoch(curator, booster, number)
         report("boosting", number + 1, n_epochs)
-    return bins, effects, float(booster.level.values[0]), booster.residual_quantiles()
+    level, sizes = float(booster.level.values[0]), booster.residual_quantiles()
+    return bins, effects, level, sizes, pairs.kept
 
 
 def totals(curator: PlusCurator, loss: Loss, budget: PrivacyBudget) -> Start:
@@ -100,6 +112,7 @@ def divide(
     start: Start,
     n_epochs: int,
     kind: Callable[..., Learner],
+    has_pairs: bool = False,
 ) -> tuple[list[FeatureBins], list[Effect], Learner]:
     """Ask 2 and open 3: return each feature's bins and function of zeros, and what learns them.
 
@@ -111,7 +124,7 @@ def divide(
     histograms = [histogram(k, each, ask, start.rows) for k, each in enumerate(domain.features)]
     answers = [curator.answer(CodedHistogram.of(each.code)) for each in histograms]
     mu, rest = gdp_part(budget, 1 - loss.totals_share - HISTOGRAMS_SHARE)
-    deviation = curator.open_epochs(mu, n_epochs, rest)
+    deviation = curator.open_epochs(mu, n_epochs, rest, has_coded_pairs=has_pairs)
     # The noise in a bin's sum, if all bins are asked by themselves, in that of a usual effect.
     noise = deviation * start.residual * math.sqrt(n_features + INTERCEPT_PART)
     noise /= start.rows * start.slope * EFFECT * start.unit

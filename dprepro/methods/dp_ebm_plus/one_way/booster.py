@@ -11,7 +11,8 @@ says how much of the way they go.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ class Effect:
     Attributes
     ----------
     feature
-        The feature's number, or `INTERCEPT`.
+        The feature's number, or `INTERCEPT`; or a pair, whose cells are the bins.
     counts : float64 (B,)
         Rows of each bin.
     values, band : float64 (B,)
@@ -116,7 +117,7 @@ class Effect:
         posteriori. The mean over the rows is zero, except for a level.
     """
 
-    def __init__(self, feature: int, counts: np.ndarray) -> None:
+    def __init__(self, feature: Any, counts: np.ndarray) -> None:
         self.feature, self.counts = feature, counts
         self.shares = counts / counts.sum()
         self.values, self.band, self.rise = np.zeros((3, counts.size))
@@ -131,16 +132,46 @@ class Effect:
     @property
     def spread(self) -> float:
         """The variance of the function over the rows."""
-        mean = weighted_mean(self.values, self.counts)
-        return weighted_mean((self.values - mean) ** 2, self.counts)
+        return self._variance_of(self.values)
+
+    def known(self) -> tuple[np.ndarray, float]:
+        """Return what is known of a row's score by its bin, float64 (B,), and its variance."""
+        return self.values, self.spread
+
+    def centred(self, values: np.ndarray) -> np.ndarray:
+        """Return values, float64 (B,), less what other functions are to learn: their mean."""
+        return np.asarray(values - weighted_mean(values, self.counts))
+
+    def _variance_of(self, values: np.ndarray) -> float:
+        mean = weighted_mean(values, self.counts)
+        return weighted_mean((values - mean) ** 2, self.counts)
 
 
-@dataclass(frozen=True)
-class Question:
-    """How a feature is asked about, and what is believed of it before: see `strategy`, `prior`."""
+class Question(ABC):
+    """How a function is asked about, by a `strategy`, and what is made of the answers."""
 
-    strategy: Strategy
-    priors: Priors
+    def __init__(self, strategy: Strategy) -> None:
+        self.strategy = strategy
+
+    @abstractmethod
+    def posterior(
+        self, t: np.ndarray, own: np.ndarray, shared: np.ndarray, h: np.ndarray, unit: float
+    ) -> Posterior:
+        """Return what is known of the function, given what `prior.posteriors` takes."""
+
+
+class OfFeature(Question):
+    """How a feature is asked about; `priors` are what is believed of its function before."""
+
+    def __init__(self, strategy: Strategy, priors: Priors) -> None:
+        super().__init__(strategy)
+        self._priors = priors
+
+    def posterior(
+        self, t: np.ndarray, own: np.ndarray, shared: np.ndarray, h: np.ndarray, unit: float
+    ) -> Posterior:
+        """See `Question.posterior`."""
+        return mixture(posteriors(t, own, shared, h, self._priors, unit), OF_SIZES)
 
 
 def question(k: int, found: BinnedFeature, noise: float, part: float) -> Question:
@@ -149,7 +180,7 @@ def question(k: int, found: BinnedFeature, noise: float, part: float) -> Questio
     if n < 2:
         alike = independent(counts.size)
         priors = Priors.of([alike], SIZES)
-        return Question(Strategy.of(k, counts, alike, noise, part), priors)
+        return OfFeature(Strategy.of(k, counts, alike, noise, part), priors)
     shares = counts[:n] / counts[:n].sum()
     # The mean of the bins between both, as a share of all, and of the rows between both.
     apart = 0.5 / n + (shares[1:] + shares[:-1]) / 4
@@ -157,7 +188,7 @@ def question(k: int, found: BinnedFeature, noise: float, part: float) -> Questio
     if counts.size > n:
         kinds = [with_missing(kind) for kind in kinds]
     strategy = Strategy.of(k, counts, kinds[0], noise, part)
-    return Question(strategy, Priors.of(kinds, SIZES))
+    return OfFeature(strategy, Priors.of(kinds, SIZES))
 
 
 def part_of_a_feature(n_features: int) -> float:
@@ -211,28 +242,64 @@ class Booster:
         weights: np.ndarray,
     ) -> None:
         self.loss, self.start, self.deviation = loss, start, deviation
-        self.effects, self._questions = effects, questions
         one = np.array([start.rows])
         self.level, self.middle = (Effect(INTERCEPT, one) for _ in range(2))
         self.level.move(np.array([start.level]))
         self.middle.move(np.array([start.level]))
         self.bound, self.within, self.mean_square = start.residual, 1.0, 0.25
-        self._weights, self._average = weights, noise_of_average(weights)
-        self._sizes: list[NoisyAnswer] = []
-        features = max(len(effects), 1)
-        self._part = part_of_a_feature(len(effects))
-        weight = rounded_weights(np.array([INTERCEPT_PART * self._part]))
+        self.weights, self._average = weights, noise_of_average(weights)
+        self.part = part_of_a_feature(len(effects))
+        self.effects: list[Effect] = []
+        self._fixed = 0.0
+        self.sizes_share = self.level_share = 0.0
+        self._usual = start.residual
+        self.ask_about(list(zip(effects, questions, strict=True)))
+
+    def ask_about(self, asked: Sequence[tuple[Effect, Question]], moves: bool = True) -> None:
+        """Let the next epochs ask about these functions.
+
+        Unless they are to move, the functions before stay what scores are made of.
+        """
+        effects = [effect for effect, _ in asked]
+        questions = [question for _, question in asked]
+        self._fixed = 0.0 if moves else self.spread
+        self.effects, self._questions, self.moves = effects, questions, moves
+        if moves:  # with other functions residuals had other sizes
+            self._sizes: list[NoisyAnswer] = []
+        weight = rounded_weights(np.array([INTERCEPT_PART * self.part]))
         of_level = Code(INTERCEPT, weight, np.zeros(1, np.int64))
         self._codes = (of_level, *(question.strategy.code for question in questions))
-        counts = [one, *(effect.counts for effect in effects)]
+        counts = [self.level.counts, *(effect.counts for effect in effects)]
         self._length = typical_norm(self._codes, counts)
-        self.damping = Damping(features)
-        self.sizes_share = self.level_share = 0.0
-        if loss.counts_sizes:
-            total = features + INTERCEPT_PART + _SIZES_PART
+        self.damping = Damping(len(effects))
+        if self.loss.counts_sizes:
+            total = max(len(effects), 1) + INTERCEPT_PART + _SIZES_PART
             self.level_share = max(_LEVEL_PART, INTERCEPT_PART / total)
             self.sizes_share = _SIZES_PART / total * (1 - self.level_share)
-        self._usual = start.residual
+
+    @property
+    def asked(self) -> list[tuple[Effect, Question]]:
+        """The functions that are asked about, and how."""
+        return list(zip(self.effects, self._questions, strict=True))
+
+    def infer_all(self) -> None:
+        """Let every question find what is known of its function, and nothing move."""
+        for effect, question in self.asked:
+            self._infer(effect, question, self.spread)
+
+    @property
+    def spread(self) -> float:
+        """The variance of the sum of all functions, as if features were independent."""
+        return self._fixed + sum(effect.spread for effect in self.effects)
+
+    def noise_in_a_bin(self, n_features: int) -> float:
+        """Return the noise of an epoch in the sum of a bin, over what a usual effect moves all by.
+
+        So many features are asked about, each bin by itself.
+        """
+        start = self.start
+        noise = self.deviation * self.bound * math.sqrt(n_features + INTERCEPT_PART)
+        return noise / (start.rows * start.slope * EFFECT * start.unit)
 
     # --- a regression's sizes and levels --------------------------------------------------------
 
@@ -241,7 +308,7 @@ class Booster:
         self._sizes.append(sizes)
         shares = self._likely_sizes(exact=False)
         noise = self.deviation * self._average * self._length * math.sqrt(len(self.effects))
-        noise /= math.sqrt((1 - self.level_share - self.sizes_share) * self._part)
+        noise /= math.sqrt((1 - self.level_share - self.sizes_share) * self.part)
         self._usual = float(rounded(median_deviation(shares)))
         bound = best_bound(self.start.rows * shares, noise)
         self.bound = min(max(bound, _NARROWEST * self._usual), _WIDEST)
@@ -266,7 +333,7 @@ class Booster:
         """Take in what the query for the intercept of a regression brought, and settle levels."""
         rows = self.start.rows
         found = self.level.values + answer.value / rows
-        self.level.answers.add(found, answer.scale / rows, self._weights[number])
+        self.level.answers.add(found, answer.scale / rows, self.weights[number])
         self._settle()
 
     def _settle(self) -> None:
@@ -311,11 +378,17 @@ class Booster:
             Answer(part, noisy.scale / w) for part, w in zip(numbers[1:], weights[1:], strict=True)
         ]
         self.damping.follow(answers)
-        spread = sum(effect.spread for effect in self.effects)
-        changes = [
-            self._change(effect, self._infer(effect, question, each, noisy.scale, number, spread))
-            for effect, question, each in zip(self.effects, self._questions, sums, strict=True)
-        ]
+        spread = self.spread
+        # Where few of many residuals are large, the middle is far from the mean: it moves first,
+        # as else all functions would make up for it.
+        moves = self.moves and (number > 0 or not self.loss.counts_sizes)
+        changes = []
+        for effect, question, each in zip(self.effects, self._questions, sums, strict=True):
+            self._take(effect, each, noisy.scale, number, spread)
+            if moves:
+                changes.append(self._change(effect, self._infer(effect, question, spread)))
+        if not moves:
+            return [self._learn_level(total, noise, number)]
         along = [mix.along(change) for mix, change in zip(mixes, changes, strict=True)]
         self.damping.remember(along, answers)
         moves = [
@@ -324,15 +397,15 @@ class Booster:
         ]
         return [self._learn_level(total, noise, number), *moves]
 
-    def _infer(
-        self,
-        effect: Effect,
-        question: Question,
-        sums: np.ndarray,
-        scale: float,
-        number: int,
-        spread: float,
-    ) -> Posterior:
+    def _take(
+        self, effect: Effect, sums: np.ndarray, scale: float, number: int, spread: float
+    ) -> None:
+        """Add sums of residuals to the answers about a function; see `_infer`."""
+        expected, _ = self._response(effect, spread)
+        rows = self.within * effect.counts
+        effect.answers.add(sums + rows * expected, scale, self.weights[number])
+
+    def _infer(self, effect: Effect, question: Question, spread: float) -> Posterior:
         """Return what is known of a function, given all answers.
 
         `spread` is the variance of the sum of all functions, as if features were independent.
@@ -340,7 +413,6 @@ class Booster:
         loss = self.loss
         expected, slopes = self._response(effect, spread)
         rows = self.within * effect.counts
-        effect.answers.add(sums + rows * expected, scale, self._weights[number])
         gained, h = effect.answers.mean - rows * expected, rows * slopes
         shared = question.strategy.noise(effect.answers.deviation)
         noise = (shared**2).sum(axis=0)
@@ -350,23 +422,22 @@ class Booster:
         common = min(max(common, -3.0), 3.0)
         t = gained + h * (effect.values - common)
         own = np.maximum(h * sampling, _LEAST_SAMPLING * noise)
-        found = posteriors(t, own, shared, h, question.priors, self.start.unit)
-        return mixture(found, OF_SIZES)
+        return question.posterior(t, own, shared, h, self.start.unit)
 
     def _response(self, effect: Effect, spread: float) -> tuple[np.ndarray, np.ndarray]:
         """Return `Loss.response` of a function; `spread` is that of `_infer`."""
-        others, level = spread - effect.spread, float(self.level.values[0])
-        return self.loss.response(effect.values, effect.shares, self.start, level, others)
+        values, own = effect.known()
+        level = float(self.level.values[0])
+        return self.loss.response(values, effect.shares, self.start, level, spread - own)
 
     def _change(self, effect: Effect, likely: Posterior) -> np.ndarray:
         """Set a function's band; return by how much it moves, float64 (B,)."""
         effect.band, effect.rise = np.sqrt(likely.variance), likely.rise
-        centred = likely.mean - weighted_mean(likely.mean, effect.counts)
-        return np.asarray(self.damping.value * (centred - effect.values))
+        return self.damping.value * (effect.centred(likely.mean) - effect.values)
 
     def _learn_level(self, total: float, noise: float, number: int) -> Move:
         """Take in what the query says of the level that features were asked from."""
-        rows, weight = self.start.rows, self._weights[number]
+        rows, weight = self.start.rows, self.weights[number]
         if self.loss.counts_sizes:
             rows *= self.within
             found = float(self.middle.values[0]) + total / rows
@@ -374,7 +445,7 @@ class Booster:
             self._settle()
             return self.middle.move(self._levels[1])
         level = float(self.level.values[0])
-        spread = sum(effect.spread for effect in self.effects)
+        spread = self.spread
         expected, _ = self.loss.of_level(level, spread, self.start)
         self.level.answers.add(total + rows * expected, noise, weight)
         t, square = float(self.level.answers.mean[0]), self.level.answers.deviation**2

@@ -213,8 +213,8 @@ class ClassBooster(Booster):
         for each, question, part in zip(self.functions, self._questions, numbers[1:], strict=True):
             mix, changes = question.strategy.mix, []
             for effect, sums, spread in zip(each, part.T, spreads, strict=True):
-                found = self._infer(effect, question, mix.sums(sums), noisy.scale, number, spread)
-                changes.append(self._change(effect, found))
+                self._take(effect, mix.sums(sums), noisy.scale, number, spread)
+                changes.append(self._change(effect, self._infer(effect, question, spread)))
             mean = sum(changes) / self.classes
             along.append(np.stack([mix.along(change - mean) for change in changes], axis=1))
             moved = [
@@ -261,7 +261,7 @@ class ClassBooster(Booster):
         rows, prior = self.start.rows, self.loss.prior**-2
         levels = self.class_levels
         for level, total, rate in zip(self._levels_of, totals, softmax(levels), strict=True):
-            level.answers.add(total + rows * rate, noise, self._weights[number])
+            level.answers.add(total + rows * rate, noise, self.weights[number])
         for _ in range(_SWEEPS):
             for s, level in enumerate(self._levels_of):
                 t, square = float(level.answers.mean[0]), level.answers.deviation**2

@@ -29,7 +29,7 @@ _KINDS: MappingProxyType[str, Kind] = MappingProxyType(
 
 
 class _Learned:
-    """How functions are learned, and that there are no pairs yet."""
+    """How functions are learned."""
 
     pairs: int
     n_epochs: int | None
@@ -41,20 +41,15 @@ class _Learned:
         if isinstance(loss, Softmax):
             return *classes.learn(curator, domain, budget, n_epochs), None, []
         of_loss = LOGISTIC if loss is LABELS else SQUARED
-        return *learn(curator, domain, of_loss, budget, n_epochs), []
-
-    def _check_together(self) -> None:
-        super()._check_together()  # type: ignore[misc]
-        if self.pairs:
-            raise ValueError(
-                f"{type(self).__name__} has no pairs of features: give pairs=0, or take dp-ebm-plus"
-            )
+        return learn(curator, domain, of_loss, budget, n_epochs, self.pairs)
 
 
 @tagged(poor_score=True, multi_class=True)
 @dataclass(eq=False, repr=False)
 class DPEBMPlus22Classifier(_Learned, DPEBMPlusClassifier):
     """Version 22 of `DPEBMPlusClassifier`: the same guarantee, parameters and attributes.
+
+    Pairs are asked about with codes, as features are: see `one_way.pairs`.
 
     Answer 2 is a sum of codes of the cells that rows lie in, as bins have in an epoch: a row adds a
     vector of at most the length that is charged (`queries.CodedHistogram`).
@@ -64,7 +59,7 @@ class DPEBMPlus22Classifier(_Learned, DPEBMPlusClassifier):
     vector, (S,), times its code: the query has the sensitivity c as well
     (`queries.ClassResiduals`). Functions, their noise and the intercept are of each class:
     float64 (n_bins, S) and (S,). They add up to 0 over the classes, and probabilities are the
-    softmax of the scores. Such a model has no `monotone` features.
+    softmax of the scores. Such a model has no `monotone` features and no `pairs`.
 
     `fit` takes weights of rows, which are private. A row of weight w counts as w / `largest_weight`
     of a row, rounded down to 1/256, in every answer, so no sensitivity is larger
@@ -97,6 +92,8 @@ class DPEBMPlus22Classifier(_Learned, DPEBMPlusClassifier):
                 "monotone is for two labels: which way a function of several classes goes depends "
                 "on the class. Leave it out"
             )
+        if task == "multiclass" and self.pairs:
+            raise ValueError("a model of several classes has no pairs of features: give pairs=0")
         domain = resolve_domain_of(self, rows, task)
         loss = LABELS if task == "binary" else Softmax(self.classes_.size)
         shapes, intercept, _ = self._train(rows, domain, loss)

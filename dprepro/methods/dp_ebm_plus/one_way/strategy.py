@@ -28,6 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dprepro.additive.bins import Pair
 from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, Code
 from dprepro.methods.dp_ebm_plus.strategy import STEP, AutoregressiveStrategy, rounded_weights
 
@@ -53,7 +54,7 @@ class Strategy:
     @classmethod
     def of(
         cls,
-        feature: int,
+        feature: int | Pair,
         counts: np.ndarray,
         precision: tuple[np.ndarray, ...],
         noise: float,
@@ -64,7 +65,7 @@ class Strategy:
         Parameters
         ----------
         feature
-            Its number.
+            Its number, or a pair.
         counts : float64 (B,)
             Rows of each bin, positive.
         precision
