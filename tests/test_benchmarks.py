@@ -58,3 +58,10 @@ def test_synthetic_results_have_as_many_records_as_asked_and_can_be_read(
     assert len(found.rows) == len(found.table) >= 1000
     assert len(found.parts) == labels * len(given.parts)
     assert JournalTable(path).plan.splits == found.plan.splits == len(found.parts[0].rows) <= most
+
+
+@pytest.mark.parametrize(
+    "path", sorted(commands.HERE.glob("benchmarks/*.py")), ids=lambda p: p.stem
+)
+def test_every_program_can_be_started(path: Path) -> None:
+    assert program(path.stem).__doc__, "its first lines say how it is called"
