@@ -35,7 +35,7 @@ from dprepro.methods.dp_ebm_plus.one_way.bins import BinnedFeature
 from dprepro.methods.dp_ebm_plus.one_way.losses import Loss, Start
 from dprepro.methods.dp_ebm_plus.one_way.prior import (
     OF_SIZES,
-    REACH,
+    REACHES,
     SIZES,
     Posterior,
     Priors,
@@ -184,7 +184,8 @@ def question(k: int, found: BinnedFeature, noise: float, part: float) -> Questio
     shares = counts[:n] / counts[:n].sum()
     # The mean of the bins between both, as a share of all, and of the rows between both.
     apart = 0.5 / n + (shares[1:] + shares[:-1]) / 4
-    kinds: list[tuple[np.ndarray, ...]] = [ornstein_uhlenbeck(apart, REACH), curve(n)]
+    kinds: list[tuple[np.ndarray, ...]] = [ornstein_uhlenbeck(apart, reach) for reach in REACHES]
+    kinds.append(curve(n))
     if counts.size > n:
         kinds = [with_missing(kind) for kind in kinds]
     strategy = Strategy.of(k, counts, kinds[0], noise, part)
@@ -381,13 +382,13 @@ class Booster:
         spread = self.spread
         # Where few of many residuals are large, the middle is far from the mean: it moves first,
         # as else all functions would make up for it.
-        moves = self.moves and (number > 0 or not self.loss.counts_sizes)
+        moving = self.moves and (number > 0 or not self.loss.counts_sizes)
         changes = []
         for effect, question, each in zip(self.effects, self._questions, sums, strict=True):
             self._take(effect, each, noisy.scale, number, spread)
-            if moves:
+            if moving:
                 changes.append(self._change(effect, self._infer(effect, question, spread)))
-        if not moves:
+        if not moving:
             return [self._learn_level(total, noise, number)]
         along = [mix.along(change) for mix, change in zip(mixes, changes, strict=True)]
         self.damping.remember(along, answers)

@@ -28,8 +28,8 @@ from dprepro.runtime.kernels import kernel
 SIZES = np.array([1 / 27, 1 / 9, 1 / 3, 1.0, 3.0, 9.0])
 """s, in the unit of the loss. Before any answer all are as likely."""
 
-REACH = 1.0
-"""At which part of the range an Ornstein-Uhlenbeck process has a correlation of 1/e."""
+REACHES = (1.0, 0.2)
+"""At which parts of the range an Ornstein-Uhlenbeck process has a correlation of 1/e."""
 
 _BEND, _PULL = 0.05, 0.3
 """A curve has the precision `_BEND` (B - 1)^3 D'D + `_PULL` I, D being second differences. With 30
