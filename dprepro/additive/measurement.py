@@ -220,11 +220,10 @@ class Sums(NamedTuple):
         """
         if self.is_hidden:
             return Estimate(None, 0.0, 1.0)
-        centred = float(self.parts[part])
-        away = np.abs(centred + (0.5 - _SHARES) * self.rows)
+        value = float(self.parts[part]) / self.rows + 0.5
         noise = self.noise**2 * (1 + (0.5 - _SHARES) ** 2)
         deviation = np.sqrt(noise + self.rows * _SHARES * (1 - _SHARES))
-        return _accepted(centred / self.rows + 0.5, _SHARES, away, deviation)
+        return _accepted(value, _SHARES, deviation / self.rows)
 
     def difference(self) -> Estimate:
         """Return the share of the second class less the mean predicted probability.
@@ -236,19 +235,17 @@ class Sums(NamedTuple):
             return Estimate(None, -1.0, 1.0)
         found = self.share(0)
         nearest = min(max(0.5, found.lower), found.upper)
-        away = float(self.parts[0] - self.parts[1])
+        value = float(self.parts[0] - self.parts[1]) / self.rows
         spread = self.noise**2 * (2 + _DIFFERENCES**2) + self.rows * nearest * (1 - nearest)
-        distance = np.abs(away - _DIFFERENCES * self.rows)
-        return _accepted(away / self.rows, _DIFFERENCES, distance, np.sqrt(spread))
+        return _accepted(value, _DIFFERENCES, np.sqrt(spread) / self.rows)
 
     def mean_residual(self) -> Estimate:
         """Return the mean residual of a regression, in units of the bound."""
         if self.is_hidden:
             return Estimate(None, -1.0, 1.0)
-        away, square = 2 * float(self.parts[0]), self.share(1).upper
+        value, square = 2 * float(self.parts[0]) / self.rows, self.share(1).upper
         spread = self.noise**2 * (4 + _DIFFERENCES**2) + self.rows * square
-        distance = np.abs(away - _DIFFERENCES * self.rows)
-        return _accepted(away / self.rows, _DIFFERENCES, distance, np.sqrt(spread))
+        return _accepted(value, _DIFFERENCES, np.sqrt(spread) / self.rows)
 
     def root_mean_square(self) -> Estimate:
         """Return the root of the mean squared residual, in units of the bound."""
@@ -266,15 +263,15 @@ def _mapped(found: Estimate, rising: Callable[[float], float]) -> Estimate:
     return Estimate(value, rising(found.lower), rising(found.upper))
 
 
-def _accepted(
-    value: float, candidates: np.ndarray, distance: np.ndarray, deviation: np.ndarray
-) -> Estimate:
+def _accepted(value: float, candidates: np.ndarray, deviation: np.ndarray) -> Estimate:
     """Return the estimate, moved into the range, and the values that a test does not refuse.
 
-    Where it refuses all, as noise led out of the range, the value at the end of it is left.
+    `deviation` is that of the estimate where a candidate is true. Where noise led out of the range,
+    the test is about the end of it. That refuses less, so the interval holds what is true no less
+    often, and is as wide as the noise is (Mandelkern, Schultz 2000).
     """
     inside = float(np.clip(value, candidates[0], candidates[-1]))
-    kept = candidates[distance <= Z * deviation]
+    kept = candidates[np.abs(inside - candidates) <= Z * deviation]
     if not kept.size:
         return Estimate(inside, inside, inside)
     return Estimate(inside, min(float(kept[0]), inside), max(float(kept[-1]), inside))
@@ -306,9 +303,7 @@ def area_under_curve(scores: ScoreCounts) -> Estimate:
     cells = squares * variance**2
     spread = (np.maximum(a, 0) + variance) @ of_a**2 + (np.maximum(b, 0) + variance) @ of_b**2
     spread = np.maximum(spread - cells, cells)
-    value = float(a @ wins @ b / both)
-    distance = np.abs(value - _SHARES) * both
-    return _accepted(value, _SHARES, distance, np.sqrt(spread))
+    return _accepted(float(a @ wins @ b / both), _SHARES, np.sqrt(spread) / both)
 
 
 class Bin(NamedTuple):
@@ -335,8 +330,7 @@ def calibration(scores: ScoreCounts) -> list[Bin]:
         if rows < Z * scores.noise / HIDDEN:
             observed = Estimate(None, 0.0, 1.0)
         else:
-            distance = np.abs((1 - _SHARES) * b[k] - _SHARES * a[k])
             deviation = np.sqrt(noise + rows * _SHARES * (1 - _SHARES))
-            observed = _accepted(b[k] / rows, _SHARES, distance, deviation)
+            observed = _accepted(b[k] / rows, _SHARES, deviation / rows)
         found.append(Bin(float(ends[k]), float(ends[k + 1]), observed))
     return found

@@ -99,7 +99,10 @@ class Shadows:
         return model
 
     def observe(self, model: AdditiveModel) -> np.ndarray:
-        """Return what a model file says of the canary, float64 (K + 1,): functions, intercept."""
+        """Return what a model file says of the canary: functions, intercept.
+
+        float64 (K + 1,); of S classes (K S + S,).
+        """
         return np.append(model.contributions(self.canary)[0], model.intercept_)
 
 

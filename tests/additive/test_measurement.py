@@ -136,9 +136,28 @@ def test_of_few_rows_nothing_is_said() -> None:
     assert all(each.agrees for each in calibration(empty))
 
 
-def test_noise_that_leads_out_of_the_range_leaves_its_end() -> None:
-    found = Sums(1000.0, np.array([-620.0, 0.0, 0.0]), 20.0)
-    assert found.share(0) == (0.0, 0.0, 0.0)
+def test_noise_that_leads_out_of_the_range_leaves_its_end_and_a_whole_interval() -> None:
+    """From far beyond as from the end itself."""
+    far, at_end = (
+        Sums(1000.0, np.array([centred, 0.0, 0.0]), 20.0).share(0) for centred in (-620.0, -500.0)
+    )
+    assert far == at_end
+    assert (far.value, far.lower) == (0.0, 0.0)
+    assert 1.96 * 20 / 1000 < far.upper < 1.5 * 1.96 * 20 / 1000
+
+
+def test_intervals_hold_a_share_of_nearly_none() -> None:
+    """As of a class that is hardly ever predicted wrongly."""
+    rng, noise, rows = np.random.default_rng(6), 10.0, 400
+    for share in (0.0, 0.01):
+        wrong = rng.binomial(rows, share, 2000) - rows / 2 + rng.normal(0, noise, 2000)
+        sizes = rows + rng.normal(0, noise, 2000)
+        found = [
+            Sums(float(size), np.array([part]), noise).share(-1)
+            for size, part in zip(sizes, wrong, strict=True)
+        ]
+        assert np.mean([e.lower <= share <= e.upper for e in found]) >= 0.96
+        assert min(e.upper for e in found) > noise / rows
 
 
 def test_edges_follow_from_the_model_and_hold_the_middle() -> None:
