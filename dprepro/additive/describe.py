@@ -53,6 +53,8 @@ def measure_of(model: AdditiveModel) -> str:
         return "log odds of a class over the geometric mean of all"
     if classes_of(model) is not None:
         return f"log odds of {outcome_of(model)}"
+    if model.has_log_link:
+        return f"logarithm of {outcome_of(model)}"
     unit = model.measured_in_.get(model.target_name_ or "")
     return outcome_of(model) + (f" ({unit})" if unit else "")
 
@@ -61,6 +63,8 @@ def unit_of(model: AdditiveModel) -> str:
     """Return the unit of what a function adds: log odds, or that of the target, or its name."""
     if classes_of(model) is not None:
         return "log odds"
+    if model.has_log_link:
+        return f"logarithm of {outcome_of(model)}"
     return model.measured_in_.get(model.target_name_ or "") or outcome_of(model)
 
 

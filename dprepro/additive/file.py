@@ -38,6 +38,7 @@ from dprepro.additive.record import (
     INTERVALS,
     PREDICTION,
     PREDICTION_OF_CLASSES,
+    PREDICTION_OF_COUNTS,
     PREDICTION_OF_PAIRS,
     CategoricalRecord,
     IntervalsRecord,
@@ -218,6 +219,7 @@ def model_to_json(model: AdditiveModel, origin: Mapping[str, Any] | None = None)
         "classes": None if classes is None else classes.tolist(),
         **_names_to_json(model),
         "range": None if limits is None else list(limits),
+        **({"link": "log"} if model.has_log_link else {}),
         "named_columns": has_named_columns(model),
         "units": model.powers_._asdict(),
         "intercept": _whole(np.array([model.intercept_]), model.powers_.intercept)[0],
@@ -246,6 +248,8 @@ def _kind_to_json(model: AdditiveModel) -> dict[str, Any]:
     """Return the version, how to predict, and the task."""
     if model.several_classes:
         return {"version": 4, "prediction": PREDICTION_OF_CLASSES, "task": model.task}
+    if model.has_log_link:
+        return {"version": 5, "prediction": PREDICTION_OF_COUNTS, "task": model.task}
     return {
         "version": 3 if model.pairs_ else 2,
         "prediction": PREDICTION_OF_PAIRS if model.pairs_ else PREDICTION,
@@ -343,6 +347,8 @@ def model_from_json(values: Any, where: str = "model") -> LoadedClassifier | Loa
     }
     if record.range is not None:
         model.range_ = (record.range[0], record.range[1])
+    if record.link is not None:
+        model.log_link_ = True
     if record.intervals is not None:
         model.residual_sizes_ = _residual_sizes(record.intervals)
     model.measurement_ = record.measurement
@@ -534,9 +540,10 @@ def _largest(
     if isinstance(found, AdditiveRegressor):
         lower, upper = (float(bound) for bound in domain.target)
         found.range_ = (lower, upper)
-        found.residual_sizes_ = ResidualSizes(
-            np.array(PERCENTS), np.full(len(PERCENTS), most), power
-        )
+        if not found.has_log_link:
+            found.residual_sizes_ = ResidualSizes(
+                np.array(PERCENTS), np.full(len(PERCENTS), most), power
+            )
     if (ledger := ledger_of(model)) is not None:
         found.ledger_ = deepcopy(ledger)
     return found

@@ -32,6 +32,9 @@ PERCENTS = tuple(range(50, 100))
 
 LEVELS = np.array(PERCENTS) / 100
 
+LARGEST_LOGARITHM = 700.0
+"""No sum is larger whose exponential is predicted: that of 710 is no float64."""
+
 
 @dataclass(frozen=True)
 class ResidualSizes:
@@ -87,6 +90,11 @@ def sizes_of(model: AdditiveModel) -> ResidualSizes:
         raise DpreproError(
             "prediction intervals are for regression; this is a model of classes, whose "
             "probabilities say how sure it is"
+        )
+    if model.has_log_link:
+        raise DpreproError(
+            "this is a model of counts, which has no prediction intervals: how far a count lies "
+            "from its prediction depends on the prediction"
         )
     if model.residual_sizes_ is None:
         raise DpreproError(
@@ -198,6 +206,11 @@ class AdditiveModel(FrameModel):
         """Whether it has more than two classes, and so as many numbers for each bin."""
         return np.ndim(self.intercept_) > 0
 
+    @property
+    def has_log_link(self) -> bool:
+        """Whether its sum is the logarithm of what is predicted; see `AdditiveRegressor`."""
+        return isinstance(self, AdditiveRegressor) and self.log_link_
+
     def require_one_score(self, what: str) -> None:
         """Raise DpreproError if the model has several classes, for which `what` is not made yet."""
         if self.several_classes:
@@ -206,6 +219,16 @@ class AdditiveModel(FrameModel):
                 f"{self.intercept_.size} classes. Of such a model there are predictions, also with "
                 "their contributions (`dprepro predict --explain`), a page (`dprepro show`), plots "
                 "and exports"
+            )
+
+    def refuse_counts(self, what: str) -> None:
+        """Raise DpreproError if the model is one of counts, for which `what` is not made yet."""
+        if self.has_log_link:
+            raise DpreproError(
+                f"{what} takes a model whose sum is a number or log odds, and the sum of this one "
+                "is the logarithm of a count. Of such a model there are predictions, also with "
+                "their contributions (`dprepro predict --explain`), pictures (`dprepro plot "
+                "shapes`), edits, `dprepro export`, and in Python `to_interpret()`"
             )
 
     def to_interpret(self) -> Any:
@@ -300,15 +323,19 @@ class AdditiveClassifier(BinaryModel, AdditiveModel):
 
 
 class AdditiveRegressor(RegressorMixin, AdditiveModel):
-    """Regression with the identity link.
+    """Regression with the identity link, or, of counts, with the logarithm.
 
     Attributes
     ----------
     range_ : (float, float) or None
         The public range to which predictions are clipped, if they are.
+    log_link_ : bool
+        Whether a sum is the logarithm of what is predicted: then a function adds to it, and
+        multiplies a prediction by its exponential.
     """
 
     range_: tuple[float, float] | None = None
+    log_link_: bool = False
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted target, float64 (n,)."""
@@ -316,6 +343,8 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
 
     def targets_of(self, scores: np.ndarray) -> np.ndarray:
         """Return the predicted target, float64 (n,), of sums (n,): clipped to the range, if any."""
+        if self.log_link_:
+            scores = np.exp(np.minimum(scores, LARGEST_LOGARITHM))
         return scores if self.range_ is None else np.clip(scores, *self.range_)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:

@@ -33,9 +33,10 @@ from dprepro.rows.partition import MAX_BINS
 from dprepro.runtime.errors import DpreproError
 
 FORMAT = "dprepro additive model"
-VERSIONS = (1, 2, 3, 4)
-"""Of the format, all of which are read. A model of several classes is written in the last one, one
-with functions of pairs in version 3, any other in version 2, which older releases read, too."""
+VERSIONS = (1, 2, 3, 4, 5)
+"""Of the format, all of which are read. A model of counts is written in the last one, one of
+several classes in version 4, one with functions of pairs in version 3, any other in version 2,
+which older releases read, too."""
 
 PREDICTION = (
     "Values and noise are whole numbers of 2 to the power of units.functions, the intercept of 2 "
@@ -48,6 +49,12 @@ PREDICTION = (
     "given, are what the data call both classes."
 )
 """How to use a file without this package; it is part of the file."""
+
+PREDICTION_OF_COUNTS = (
+    PREDICTION.partition("The sum s is")[0]
+    + "With the sum s, the prediction is exp(s), clipped to the range."
+)
+"""How to use a file of counts without this package; it is part of the file."""
 
 PREDICTION_OF_CLASSES = (
     "Values and noise are whole numbers of 2 to the power of units.functions, the intercept of 2 "
@@ -274,7 +281,7 @@ class ModelRecord(_Record):
     """The whole file."""
 
     format: Literal["dprepro additive model"]
-    version: Literal[1, 2, 3, 4]
+    version: Literal[1, 2, 3, 4, 5]
     prediction: Text
     task: Literal["binary", "multiclass", "regression"]
     classes: (
@@ -284,6 +291,7 @@ class ModelRecord(_Record):
     target: Text | None = None
     labels: Annotated[list[Text], Field(min_length=2, max_length=MOST_CLASSES)] | None = None
     range: Annotated[list[float], Field(min_length=2, max_length=2)] | None
+    link: Literal["log"] | None = None
     named_columns: bool
     units: UnitsRecord | None = None
     intercept: float | OfClasses
@@ -314,10 +322,22 @@ class ModelRecord(_Record):
             raise ValueError("feature names repeat")
         if len({feature.noise is None for feature in self.features}) != 1:
             raise ValueError("either every feature has noise or none")
+        self._check_link()
         self._check_units()
         self._check_pairs()
         self._check_edits()
         return self
+
+    def _check_link(self) -> None:
+        if (self.link is not None) != (self.version == 5):
+            raise ValueError("a link is for version 5, which needs it")
+        if self.link is None:
+            return
+        if self.range is None or self.range[0] < 0 or self.intervals or self.measurement:
+            raise ValueError(
+                "a model with a link is a regression with a range of numbers that are not "
+                "negative, and has no intervals and no measurement"
+            )
 
     def _check_classes(self) -> None:
         classes, several = self.classes, self.task == "multiclass"

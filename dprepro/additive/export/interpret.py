@@ -52,7 +52,10 @@ def _without_terms(model: AdditiveModel) -> Any:
     if limits is not None:
         ebm = ClippedRegressor()
         ebm.limits_ = limits
-    ebm.intercept_, ebm.link_ = float(model.intercept_), "identity"
+    ebm.intercept_, ebm.link_ = (
+        float(model.intercept_),
+        "log" if model.has_log_link else "identity",
+    )
     return ebm
 
 

@@ -123,6 +123,8 @@ class Graph:
         score = self._node("Add", [total, self._constant([[self._model.intercept]])])
         double, string = self._onnx.TensorProto.DOUBLE, self._onnx.TensorProto.STRING
         if self._model.labels is None:
+            if self._model.log_link:
+                score = self._node("Exp", [score])
             if self._model.limits is not None:
                 clipped = self._node("Clip", [score, *map(self._constant, self._model.limits)])
                 is_refused = self._node("IsNaN", [score])

@@ -96,6 +96,7 @@ class PlainModel:
 
     Classification: `labels` are the names of both classes; the score is the log odds of the second.
     Regression: `labels` is None; the score is the prediction, clipped to `limits` if there are any.
+    With `log_link` the score is its logarithm, and there are limits.
     """
 
     intercept: float
@@ -103,6 +104,7 @@ class PlainModel:
     labels: tuple[str, str] | None
     limits: tuple[float, float] | None
     pairs: tuple[PairTerms, ...] = ()
+    log_link: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -126,7 +128,9 @@ def plain(model: AdditiveModel, missing: Collection[str] = MISSING_TEXTS) -> Pla
         for bins, values in zip(model.bins_, model.shape_functions_, strict=True)
     )
     pairs = tuple(_pair(model, term, missing) for term in model.pairs_)
-    return PlainModel(float(model.intercept_), terms, labels, limits, pairs)
+    return PlainModel(
+        float(model.intercept_), terms, labels, limits, pairs, log_link=model.has_log_link
+    )
 
 
 def plain_of_classes(
@@ -214,7 +218,7 @@ def refuse_unwritable(texts: Collection[str], where: str, refused: str, why: str
             )
 
 
-_OF_MODEL = ("task", "classes", "target", "labels", "range", "units", "intercept")
+_OF_MODEL = ("task", "classes", "target", "labels", "range", "link", "units", "intercept")
 _OF_FEATURE = (
     "name", "measured_in", "kind", "lower", "upper", "cuts", "categories", "groups", "labels",
     "missing_bin", "values",

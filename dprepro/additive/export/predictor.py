@@ -150,9 +150,10 @@ def said(model, found):  # type: ignore[no-untyped-def]
     score = math.fsum(parts.values())
     notes = "; ".join(f"{name}: {what}" for name, (_, what) in found.items() if what)
     if model["task"] == "regression":
-        lower, upper = model["range"] or (score, score)
+        value = math.exp(min(score, 700)) if model.get("link") == "log" else score
+        lower, upper = model["range"] or (value, value)
         return {
-            "prediction": min(max(score, lower), upper), "sum": score, **parts, "notes": notes
+            "prediction": min(max(value, lower), upper), "sum": score, **parts, "notes": notes
         }  # fmt: skip
     odds = math.exp(-abs(score))
     names = model.get("labels") or model["classes"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
 from itertools import chain
 from math import inf, isinf
@@ -131,7 +132,8 @@ class Query:
         sql, model = self._sql, self._model
         prediction = sql.name(free_name(_SAID, model.names))
         if model.labels is None:
-            return [f"{self._clipped(score)} AS {prediction}"]
+            predicted = self._exponential(score) if model.log_link else self._clipped(score)
+            return [f"{predicted} AS {prediction}"]
         negative, positive = map(sql.text, model.labels)
         probability = sql.name(free_name("probability", model.names))
         zero, one, far = map(sql.number, (0.0, 1.0, -700.0))
@@ -143,6 +145,15 @@ class Query:
             f"CASE WHEN {score} >= {zero} THEN {one} / ({one} + {odds})\n"
             f" WHEN {score} < {zero} THEN {odds} / ({one} + {odds}) END AS {probability}",
         ]
+
+    def _exponential(self, score: str) -> str:
+        """Return the exponential of a score, the score clipped so that no database fails."""
+        assert self._model.limits is not None
+        least, most = map(self._sql.number, (-700.0, math.log(self._model.limits[1])))
+        return (
+            f"EXP(CASE WHEN {score} < {least} THEN {least} WHEN {score} > {most} THEN {most} "
+            f"ELSE {score} END)"
+        )
 
     def _clipped(self, score: str) -> str:
         if self._model.limits is None:

@@ -53,6 +53,7 @@ METHODS = [
             "monotone": None,
             "observed": False,
             "largest_weight": 1.0,
+            "loss": "squared_error",
         },
     ),
 ]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,9 +16,12 @@ from dprepro.additive.describe import FEW_ROWS
 from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import FitRows, Rows
 from dprepro.methods.dp_ebm_plus.clipping import MAGNITUDES
+from dprepro.methods.dp_ebm_plus.counts import POISSON, CountLoss
 from dprepro.methods.dp_ebm_plus.grid import GROUP, exact_answers, fine_cells
 from dprepro.methods.dp_ebm_plus.kernel import (
     BITS,
+    COUNTS,
+    NUMBERS,
     UNIT,
     add_by_code,
     limited_residuals,
@@ -80,6 +83,8 @@ from dprepro.rows.partition import (
 )
 from dprepro.runtime.threads import ALONE, Threads
 
+CuratedLoss: TypeAlias = Loss | CountLoss | Softmax
+
 _OF_PAIRS = (
     "Some passes may also release, for each cell of some pairs of features, the sum of that "
     "difference and either the sum of p (1 - p) or the number of rows"
@@ -108,7 +113,7 @@ class Sorting:
     """
 
     domain: Domain
-    loss: Loss | Softmax
+    loss: CuratedLoss
 
     def __call__(self, rows: Rows) -> SortedRows:
         """Return the rows' numbers.
@@ -153,7 +158,7 @@ class ExactAnswers(Partition):
         self._bins = {INTERCEPT: 1}
 
     @classmethod
-    def of(cls, rows: Rows, domain: Domain, loss: Loss | Softmax) -> ExactAnswers:
+    def of(cls, rows: Rows, domain: Domain, loss: CuratedLoss) -> ExactAnswers:
         """Return those of rows in memory. Raises as `Sorting`."""
         sorting = Sorting(domain, loss)
         return cls.over(sorting(rows), sorting)
@@ -216,27 +221,30 @@ class ExactAnswers(Partition):
         columns = self._columns
         with self._up_to_date(Move) as move:
             scores, targets = columns.scores, columns.targets
-            if columns.weights is None:
+            if columns.weights is None and self._one_score.kind == NUMBERS:
                 counts = magnitude_counts(scores, targets, *self._change(move), MAGNITUDES)
             else:
-                cells = magnitude_cells(self._limited(move, None), MAGNITUDES)
-                counts = weighted_counts(cells, columns.weights, MAGNITUDES)
+                cells, weights = magnitude_cells(self._limited(move), MAGNITUDES), columns.weights
+                counts = (
+                    count_rows(cells, MAGNITUDES)
+                    if weights is None
+                    else weighted_counts(cells, weights, MAGNITUDES)
+                )
         return ScaledInteger(counts, self._part_of_a_row)
 
-    def _limited(self, move: Move | None, bound: float | None) -> np.ndarray:
+    def _limited(self, move: Move | None, bound: float = 1.0) -> np.ndarray:
         """Let the scores follow a move; return residuals within +-`bound`, int32 (n,) in `UNIT`."""
         scores, targets = self._columns.scores, self._columns.targets
         move_scores(scores, *self._change(move))
         residuals, ones = np.empty(targets.size, np.int32), np.ones(targets.size, np.int32)
-        limit = math.floor((1.0 if bound is None else bound) / UNIT)
-        logistic = self._one_score.is_logistic
-        limited_residuals(scores, targets, ones, limit, logistic, residuals)
+        limit = math.floor(bound / UNIT)
+        limited_residuals(scores, targets, ones, limit, self._one_score.kind, residuals)
         return residuals
 
     def _residuals(self, query: Residuals) -> ScaledInteger:
         columns, codes = self._columns, self._codes(query.feature)
         with self._up_to_date(Move) as move:
-            if columns.weights is None:
+            if columns.weights is None and self._one_score.kind == NUMBERS:
                 sums = residual_sums(
                     columns.scores, columns.targets, *self._change(move), codes,
                     self._bins[query.feature], math.floor(query.bound / UNIT), False,
@@ -244,15 +252,16 @@ class ExactAnswers(Partition):
             else:
                 sums = np.zeros(self._bins[query.feature], np.int64)
                 residuals = self._limited(move, query.bound)
-                weigh(residuals, columns.weights)
+                if columns.weights is not None:
+                    weigh(residuals, columns.weights)
                 add_by_code(residuals, codes, sums)
         return ScaledInteger(sums, UNIT)
 
     def _coded_residuals(self, query: CodedResiduals) -> ScaledInteger:
-        columns, logistic = self._columns, self._one_score.is_logistic
+        columns, kind = self._columns, self._one_score.kind
         with self._following(query) as changes:
             return coded_sums(
-                columns.scores, columns.targets, self._codes, query, changes, logistic,
+                columns.scores, columns.targets, self._codes, query, changes, kind,
                 columns.weights,
             )  # fmt: skip
 
@@ -287,6 +296,8 @@ class ExactAnswers(Partition):
     def _pair_residuals(self, query: PairResiduals) -> ScaledInteger:
         if self._columns.weights is not None:
             raise SensitivityError("rows with weights answer nothing about pairs of features")
+        if self._one_score.kind == COUNTS:
+            raise SensitivityError("rows with counts answer nothing about pairs of features")
         columns, cells = self._columns, self._codes(query.pair)
         with self._up_to_date(Move) as move:
             sums = residual_sums(
@@ -299,7 +310,7 @@ class ExactAnswers(Partition):
         return ScaledInteger(sums, UNIT)
 
     @property
-    def _one_score(self) -> Loss:
+    def _one_score(self) -> Loss | CountLoss:
         """The loss, where rows have one score each; SensitivityError if they have several."""
         if isinstance(self._loss, Softmax):
             raise SensitivityError("rows of several classes answer ClassCounts and ClassResiduals")
@@ -376,15 +387,17 @@ class PlusCurator(Curator):
         self,
         rows: Private[FitRows],
         domain: Domain,
-        loss: Loss | Softmax,
+        loss: CuratedLoss,
         ledger: Ledger,
         seed: int | None,
         threads: Threads = ALONE,
     ) -> None:
         super().__init__(ledger, seed, domain.observed)
-        if loss is not LOGISTIC and loss is not SQUARED and type(loss) is not Softmax:
+        known = any(loss is one for one in (LOGISTIC, SQUARED, POISSON))
+        if not known and type(loss) is not Softmax:
             raise SensitivityError(
-                f"{type(loss).__name__} would see the rows: only LOGISTIC, SQUARED and Softmax may"
+                f"{type(loss).__name__} would see the rows: only LOGISTIC, SQUARED, POISSON and "
+                "Softmax may"
             )
         self._loss = loss
         # Whether weights were given is public, as the domain is; no weight is.

@@ -32,10 +32,10 @@ from dprepro.estimators.inputs import (
 from dprepro.estimators.targets import target_range
 from dprepro.methods.dp_ebm_plus import ADJACENCY
 from dprepro.methods.dp_ebm_plus.algorithm import learn
-from dprepro.methods.dp_ebm_plus.curator import PlusCurator
+from dprepro.methods.dp_ebm_plus.curator import CuratedLoss, PlusCurator
 from dprepro.methods.dp_ebm_plus.function import Function
 from dprepro.methods.dp_ebm_plus.grid import possible_cuts
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED, Loss
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.pairs import (
     LEAST_EPOCHS,
     PairFunction,
@@ -43,7 +43,6 @@ from dprepro.methods.dp_ebm_plus.pairs import (
     learn_with_pairs,
     most_pairs,
 )
-from dprepro.methods.dp_ebm_plus.softmax import Softmax
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger
@@ -75,7 +74,7 @@ class _DPEBMPlus(DPEstimator, AdditiveModel):
     random_state: int | None = None
 
     def _train(
-        self, rows: Private[FitRows], domain: Domain, loss: Loss | Softmax, width: float = 1.0
+        self, rows: Private[FitRows], domain: Domain, loss: CuratedLoss, width: float = 1.0
     ) -> tuple[list[np.ndarray], Any, np.ndarray | None]:
         """Return functions, intercept and `residual_quantiles`; set what describes bins, and pairs.
 

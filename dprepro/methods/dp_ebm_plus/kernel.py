@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dprepro.additive.sigmoid import sigmoid
+from dprepro.methods.dp_ebm_plus.exponential import TO_OCTAVES, power_of_two
 from dprepro.runtime.atomics import add_pair
 from dprepro.runtime.kernels import kernel
 
@@ -35,6 +36,11 @@ _LANES = 4
 """Tables of sums: rows next to each other often share a bin, and would wait for each other."""
 
 _ROOT_HALF = math.sqrt(0.5)
+
+NUMBERS, LABELS, COUNTS = 0, 1, 2
+"""What targets are: how a score becomes a prediction. See `residual_sums`."""
+
+_EXPONENT = TO_OCTAVES * UNIT
 
 # error_model="numpy": the default checks each division for zero, which stops vectorisation. No
 # "fastmath": a row's part must not depend on where the row stands in a loop.
@@ -91,12 +97,17 @@ def _move_block(scores, last, change, found):  # type: ignore[no-untyped-def]
 
 
 @kernel(**_exact)
-def _clipped_residuals(scores, targets, logistic, bound, out):  # type: ignore[no-untyped-def]
-    """Write target minus prediction, at most `bound`; a probability is truncated."""
-    if logistic:
+def _clipped_residuals(scores, targets, kind, bound, out):  # type: ignore[no-untyped-def]
+    """Write target minus prediction, at most `bound`; a probability or a rate is truncated."""
+    if kind == LABELS:
         for i in range(scores.size):
             probability = sigmoid(np.float32(scores[i]) * np.float32(UNIT))
             residual = np.int32(targets[i] - np.int32(probability * np.float32(_ONE)))
+            out[i] = np.int32(min(max(residual, -bound), bound))
+    elif kind == COUNTS:
+        for i in range(scores.size):
+            rate = power_of_two(np.float64(min(scores[i], np.int32(0))) * _EXPONENT)
+            residual = np.int32(targets[i] - np.int32(rate * np.float64(_ONE)))
             out[i] = np.int32(min(max(residual, -bound), bound))
     else:
         for i in range(scores.size):
@@ -126,8 +137,8 @@ def _add_to_bins(residuals, curvatures, codes, sums):  # type: ignore[no-untyped
         add_pair(first, codes[i], residuals[i], curvatures[i])
 
 
-@kernel("(int32[::1], int32[::1], uint8[::1], int32[::1], uint8[::1], int64, int32, boolean)")
-def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic):  # type: ignore[no-untyped-def]
+@kernel("(int32[::1], int32[::1], uint8[::1], int32[::1], uint8[::1], int64, int32, int64)")
+def residual_sums(scores, targets, last, change, codes, n_bins, bound, kind):  # type: ignore[no-untyped-def]
     """Add ``change[last]`` to the scores in place; sum residuals and curvatures per bin of `codes`.
 
     A row adds its residual r, clipped to |r| <= c = `bound`, and for log loss |r| (1 - |r|), or
@@ -146,8 +157,9 @@ def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic)
         At most +-`LARGEST`. Scores stay at the largest where they would exceed it.
     bound : int32
         From 0 to 1.
-    logistic : bool
-        Residual y - sigmoid(score), else y - score, the score clipped to the targets' range.
+    kind
+        `LABELS`: residual y - sigmoid(score). `NUMBERS`: y - score, the score clipped to the
+        targets' range. `COUNTS`: y - exp(score), score at most 0, where the largest count is 1.
 
     Returns
     -------
@@ -160,8 +172,8 @@ def residual_sums(scores, targets, last, change, codes, n_bins, bound, logistic)
         stop = min(start + _BLOCK, scores.size)
         block, now = scores[start:stop], codes[start:stop]
         _move_block(block, last[start:stop], change, residuals)
-        _clipped_residuals(block, targets[start:stop], logistic, bound, residuals)
-        if logistic:
+        _clipped_residuals(block, targets[start:stop], kind, bound, residuals)
+        if kind == LABELS:
             _curvatures(residuals[: block.size], curvatures)
             _add_to_bins(residuals, curvatures, now, sums)
         else:
@@ -185,14 +197,14 @@ def move_and_weigh(scores, norms, codes, change, squares):  # type: ignore[no-un
         norms[i] += squares[code]
 
 
-@kernel("(int32[::1], int32[::1], int32[::1], float64, boolean, int32[::1])", **_exact)
-def limited_residuals(scores, targets, norms, bound, logistic, out):  # type: ignore[no-untyped-def]
+@kernel("(int32[::1], int32[::1], int32[::1], float64, int64, int32[::1])", **_exact)
+def limited_residuals(scores, targets, norms, bound, kind, out):  # type: ignore[no-untyped-def]
     """Write a residual, clipped to +-`bound` / sqrt(norm), into `out`, int32 (n,).
 
     Residuals are those of `residual_sums`. Norms are positive. The quotient is rounded down to a
     whole number of `UNIT`.
     """
-    _clipped_residuals(scores, targets, logistic, _ONE, out)
+    _clipped_residuals(scores, targets, kind, _ONE, out)
     for i in range(scores.size):
         limit = np.int32(min(bound / math.sqrt(np.float64(norms[i])), np.float64(_ONE)))
         out[i] = np.int32(min(max(out[i], -limit), limit))

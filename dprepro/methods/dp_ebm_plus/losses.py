@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import expit
 
 from dprepro.methods.dp_ebm_plus.clipping import typical_deviation
-from dprepro.methods.dp_ebm_plus.kernel import BITS, to_units
+from dprepro.methods.dp_ebm_plus.kernel import BITS, LABELS, NUMBERS, to_units
 from dprepro.methods.dp_ebm_plus.smoothing import LINEAR, believable, expected_responses
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ class Loss(ABC):
     Attributes
     ----------
     is_logistic
-        What the kernels are told.
+        Whether targets are labels.
+    kind
+        What the kernels are told: see `kernel.residual_sums`.
     released
         What an epoch releases, for the ledger.
     powers
@@ -91,6 +93,7 @@ class Loss(ABC):
     """
 
     is_logistic: ClassVar[bool]
+    kind: ClassVar[int]
     released: ClassVar[str]
     powers: ClassVar[int]
     totals_share: ClassVar[float]
@@ -199,6 +202,7 @@ class LogisticLoss(Loss):
     """Log loss: residual y - sigmoid(F), curvature p (1 - p)."""
 
     is_logistic = True
+    kind = LABELS
     released = (
         "for all rows, the sum of the label (0 or 1) less its predicted probability; for each "
         "feature, sums of this difference times numbers that depend on a row's category or interval"
@@ -290,6 +294,7 @@ class SquaredLoss(Loss):
     """Squared error: residual y - F, curvature 1."""
 
     is_logistic = False
+    kind = NUMBERS
     released = (
         "for all rows, the sum of the target less what is predicted so far; for each feature, sums "
         "of this difference times numbers that depend on a row's category or interval; where rows "

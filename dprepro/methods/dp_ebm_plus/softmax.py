@@ -16,6 +16,7 @@ import numpy as np
 
 from dprepro.additive.bins import Pair
 from dprepro.data.domain import Domain
+from dprepro.methods.dp_ebm_plus.exponential import TO_OCTAVES, power_of_two
 from dprepro.methods.dp_ebm_plus.kernel import UNIT, moved
 from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, ClassResiduals
 from dprepro.methods.dp_ebm_plus.strategy import NORM_BITS, whole_squares
@@ -26,14 +27,8 @@ from dprepro.runtime.kernels import kernel
 _ONE = 1 / UNIT
 _TWO = 2 / UNIT
 
-_TO_OCTAVES = UNIT / math.log(2.0)
+_TO_OCTAVES = UNIT * TO_OCTAVES
 """Differences of scores in `UNIT`, times this, are exponents of 2."""
-
-_HALVES = np.ldexp(1.0, -np.arange(64))
-"""Powers of 1/2. Classes that are less likely than 2^-63 have probability 0 in `UNIT`."""
-
-_TAYLOR = np.array([math.log(2.0) ** k / math.factorial(k) for k in range(9)])
-"""Of 2^x; between -1/2 and 1/2 the error is below 3e-10."""
 
 _SHORTER = 1.0 - 2.0**-40
 """What rounding in float64 could make a shortened residual too long by is far less than this."""
@@ -66,18 +61,6 @@ class Softmax:
     def targets(self, y: np.ndarray, domain: Domain) -> np.ndarray:
         """Return the numbers of the classes, int32 (n,), from what the reader gives."""
         return np.clip(y, 0, self.n_classes - 1).astype(np.int32)
-
-
-@kernel(inline="always")
-def _power_of_two(exponent):  # type: ignore[no-untyped-def]
-    """Return 2^exponent, exponent <= 0, of additions and products alone: the same bits anywhere."""
-    whole = math.floor(exponent + 0.5)
-    if whole <= -_HALVES.size:
-        return 0.0
-    rest, value = exponent - whole, _TAYLOR[_TAYLOR.size - 1]
-    for k in range(_TAYLOR.size - 2, -1, -1):
-        value = value * rest + _TAYLOR[k]
-    return value * _HALVES[-np.int64(whole)]
 
 
 @kernel("(int32[:, ::1], uint8[::1], int32[:, ::1])")
@@ -114,7 +97,7 @@ def limited_residuals(scores, targets, norms, bound, out):  # type: ignore[no-un
         total = 0.0
         for s in range(classes):
             behind = np.float64(np.int64(scores[i, s]) - np.int64(largest))
-            powers[s] = _power_of_two(behind * _TO_OCTAVES)
+            powers[s] = power_of_two(behind * _TO_OCTAVES)
             total += powers[s]
         square = np.int64(0)
         for s in range(classes):

@@ -199,7 +199,7 @@ def coded_sums(
     codes_of: Callable[[int | Pair], np.ndarray],
     query: CodedResiduals,
     changes: dict[int | Pair, np.ndarray],
-    logistic: bool,
+    kind: int,
     weights: np.ndarray | None = None,
 ) -> ScaledInteger:
     """Let the scores follow `changes`, and return what the rows add to the answer of `query`.
@@ -217,8 +217,8 @@ def coded_sums(
         What is asked.
     changes : dict of int32 (B,)
         What to add to the scores of the rows in each bin, by feature.
-    logistic
-        Residuals are y - sigmoid(score), else y - score.
+    kind
+        Of residuals: see `kernel.residual_sums`.
     weights : int32 (n,) or None
         See `weighing`.
 
@@ -239,7 +239,7 @@ def coded_sums(
         for k in features:
             step = changes.get(k, _NO_CHANGE)
             move_and_weigh(scores[part], norms, columns[k][part], step, squares.get(k, _NO_CHANGE))
-        limited_residuals(scores[part], targets[part], norms, bound, logistic, residuals)
+        limited_residuals(scores[part], targets[part], norms, bound, kind, residuals)
         if weights is not None:
             weigh(residuals, weights[part])
         for k, total in sums.items():

@@ -119,6 +119,7 @@ def content_of(
     from dprepro.additive.record import checked_record
     from dprepro.estimators.contract import ledger_of
 
+    model.refuse_counts("a page")
     values = model_to_json(model, origin)
     checked_record(values, "cannot show the model")
     ledger = ledger_of(model)

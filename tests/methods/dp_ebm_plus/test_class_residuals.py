@@ -11,6 +11,7 @@ from scipy.special import softmax
 from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import Rows
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers, PlusCurator
+from dprepro.methods.dp_ebm_plus.exponential import HALVES, power_of_two
 from dprepro.methods.dp_ebm_plus.kernel import UNIT, from_units, to_units
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC
 from dprepro.methods.dp_ebm_plus.queries import (
@@ -27,9 +28,7 @@ from dprepro.methods.dp_ebm_plus.queries import (
 )
 from dprepro.methods.dp_ebm_plus.softmax import (
     _BLOCK,
-    _HALVES,
     Softmax,
-    _power_of_two,
     class_sums,
     limited_residuals,
 )
@@ -140,10 +139,10 @@ def test_probabilities_are_those_of_the_softmax():
 
 
 def test_powers_of_two_are_exact_to_nine_digits():
-    exponents = np.append(-np.geomspace(1e-9, _HALVES.size - 1.6, 2000), 0.0)
-    found = [_power_of_two.py_func(x) for x in exponents]
+    exponents = np.append(-np.geomspace(1e-9, HALVES.size - 1.6, 2000), 0.0)
+    found = [power_of_two.py_func(x) for x in exponents]
     np.testing.assert_allclose(found, 2.0**exponents, rtol=1e-9)
-    assert _power_of_two.py_func(-64.0) == _power_of_two.py_func(-1e9) == 0.0
+    assert power_of_two.py_func(-64.0) == power_of_two.py_func(-1e9) == 0.0
 
 
 def test_of_two_classes_the_residuals_are_those_of_two_labels():
@@ -280,7 +279,7 @@ def test_classes_are_refused_where_rows_have_one_score():
     for query in (ClassCounts(1.0, 1.0), of_classes((ONE,), 1.0)):
         with pytest.raises(SensitivityError, match="rows have one score"):
             exact.answer(query)
-    with pytest.raises(SensitivityError, match="only LOGISTIC, SQUARED and Softmax may"):
+    with pytest.raises(SensitivityError, match="only LOGISTIC, SQUARED, POISSON and Softmax may"):
         PlusCurator(Private(training()), DOMAIN, object(), Ledger(*BUDGET, "add/remove-one"), 0)
 
 

@@ -1,6 +1,7 @@
 """Weights of rows: what a row adds is never more than without one, and fits that use them."""
 
 import math
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -13,6 +14,7 @@ from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import Rows
 from dprepro.estimators.weights import read_weights
 from dprepro.methods.dp_ebm_plus import curator
+from dprepro.methods.dp_ebm_plus.counts import POISSON
 from dprepro.methods.dp_ebm_plus.curator import WEIGHTED, ExactAnswers
 from dprepro.methods.dp_ebm_plus.kernel import to_units
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
@@ -43,9 +45,11 @@ from tests.methods.dp_ebm_plus.coded_rows import random_codes
 from tests.methods.dp_ebm_plus.plus_table import DOMAIN, FEATURES, RANGE, table
 
 CLASSES = Domain(FEATURES, ("no", "perhaps", "yes"))
+COUNTS = Domain(FEATURES, (0.0, 50.0))
 KINDS = {
     "labels": (LOGISTIC, DOMAIN, (0.0, 1.0)),
     "numbers": (SQUARED, RANGE, (-5.0, -0.1, 5.0, 1e4)),
+    "counts": (POISSON, COUNTS, (0.0, 3.0, 49.9, 1e4)),
     "classes": (Softmax(3), CLASSES, (0.0, 2.0)),
 }
 WEIGHTS = (0, 1, 77, 255, 256, 257, 2**30, -3)
@@ -68,7 +72,7 @@ def queries(kind, rng, exact):
         exact.follow(Start(int(to_units(float(rng.choice([-40.0, -0.2, 0.0, 3.0]))))))
         yield Totals.up_to(powers)
         yield CodedResiduals(0.7, 1.0, codes, 0.7)
-    if kind == "numbers":
+    if kind in ("numbers", "counts"):
         yield Magnitudes(1.0, 1.0)
         yield Residuals(0.3, 1.0, INTERCEPT, 0.3)
     for k, feature in enumerate(FEATURES):
@@ -175,6 +179,7 @@ X, LABELS, TARGETS = table(2000)
 FITS = {
     "labels": (DPEBMPlus22Classifier, DOMAIN, LABELS),
     "numbers": (DPEBMPlus22Regressor, RANGE, TARGETS),
+    "counts": (partial(DPEBMPlus22Regressor, loss="poisson"), COUNTS, 3 * np.round(TARGETS + 2)),
     "classes": (DPEBMPlus22Classifier, CLASSES, LABELS + (X["x"] > 0.8).to_numpy()),
 }
 
@@ -203,12 +208,12 @@ def test_a_fit_to_the_largest_weight_is_a_fit_without_weights(kind):
     assert weighted.ledger_.spent_epsilon() <= 1 + 1e-5
 
 
-@pytest.mark.parametrize("kind", ["labels", "numbers"])
+@pytest.mark.parametrize("kind", ["labels", "numbers", "counts"])
 def test_whole_weights_are_repeated_rows(kind):
     """But that a table of fewer rows draws functions further towards 0: rows of labels are many."""
     made, domain, _ = FITS[kind]
     X, labels, targets = table(20_000)
-    y = labels if kind == "labels" else targets
+    y = {"labels": labels, "numbers": targets, "counts": 3 * np.round(targets + 2)}[kind]
     times = np.random.default_rng(3).integers(1, 5, y.size)
     model = made(1e3, domain=domain, n_epochs=16, random_state=1, largest_weight=4)
     weighted = clone(model).fit(X, y, times)

@@ -76,14 +76,16 @@ def learn(
     budget: PrivacyBudget,
     n_epochs: int,
     most_pairs: int = 0,
+    kind: Callable[..., Booster] = Booster,
 ) -> tuple[list[FeatureBins], list[Effect], float, np.ndarray | None, list[PairEffect]]:
     """Return bins and functions, the intercept, `Booster.residual_quantiles`, and pairs.
 
-    All of them are in the unit of the loss. There are `most_pairs` at most: see `pairs`.
+    All of them are in the unit of the loss. There are `most_pairs` at most: see `pairs`. `kind`
+    makes what learns functions: see `divide`.
     """
     start = totals(curator, loss, budget)
     bins, effects, booster = divide(
-        curator, domain, loss, budget, start, n_epochs, Booster, has_pairs=most_pairs > 0
+        curator, domain, loss, budget, start, n_epochs, kind, has_pairs=most_pairs > 0
     )
     curator.tell(StartOfScores(int(to_units(booster.level.values[0]))))
     pairs = Pairs(booster, domain, most_pairs, n_epochs)

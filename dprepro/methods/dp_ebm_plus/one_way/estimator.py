@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
 from typing import Any
@@ -9,19 +10,22 @@ from typing import Any
 from dprepro.additive.editing import make_all_monotone
 from dprepro.data.domain import Domain
 from dprepro.estimators.base import tagged
-from dprepro.estimators.inputs import fitting, read_training_rows, resolve_domain_of
-from dprepro.estimators.targets import task_of_labels
+from dprepro.estimators.inputs import FitRows, fitting, read_training_rows, resolve_domain_of
+from dprepro.estimators.targets import target_range, task_of_labels
 from dprepro.estimators.weights import LARGEST_WEIGHT
-from dprepro.methods.dp_ebm_plus.curator import PlusCurator
+from dprepro.methods.dp_ebm_plus.counts import POISSON as COUNTS
+from dprepro.methods.dp_ebm_plus.counts import CountLoss
+from dprepro.methods.dp_ebm_plus.curator import CuratedLoss, PlusCurator
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC as LABELS
-from dprepro.methods.dp_ebm_plus.losses import Loss
 from dprepro.methods.dp_ebm_plus.one_way import classes
 from dprepro.methods.dp_ebm_plus.one_way.algorithm import EPOCHS, learn
-from dprepro.methods.dp_ebm_plus.one_way.losses import LOGISTIC, SQUARED
+from dprepro.methods.dp_ebm_plus.one_way.counts import CountBooster
+from dprepro.methods.dp_ebm_plus.one_way.losses import LOGISTIC, POISSON, SQUARED
 from dprepro.methods.dp_ebm_plus.softmax import Softmax
 from dprepro.privacy.budget import PrivacyBudget
-from dprepro.runtime.arguments import Kind
+from dprepro.privacy.private_rows import Private
+from dprepro.runtime.arguments import Kind, OneOf
 
 _KINDS: MappingProxyType[str, Kind] = MappingProxyType(
     {**DPEBMPlusClassifier.kinds, "largest_weight": LARGEST_WEIGHT}
@@ -35,11 +39,13 @@ class _Learned:
     n_epochs: int | None
 
     def _learn(
-        self, curator: PlusCurator, domain: Domain, loss: Loss | Softmax, budget: PrivacyBudget
+        self, curator: PlusCurator, domain: Domain, loss: CuratedLoss, budget: PrivacyBudget
     ) -> tuple[Any, ...]:
         n_epochs = EPOCHS if self.n_epochs is None else self.n_epochs
         if isinstance(loss, Softmax):
             return *classes.learn(curator, domain, budget, n_epochs), None, []
+        if isinstance(loss, CountLoss):
+            return learn(curator, domain, POISSON, budget, n_epochs, kind=CountBooster)
         of_loss = LOGISTIC if loss is LABELS else SQUARED
         return learn(curator, domain, of_loss, budget, n_epochs, self.pairs)
 
@@ -108,12 +114,25 @@ class DPEBMPlus22Regressor(_Learned, DPEBMPlusRegressor):
     """Version 22 of `DPEBMPlusRegressor`: the same guarantee, parameters and attributes.
 
     It also takes weights, as `DPEBMPlus22Classifier`.
+
+    For counts there is ``loss="poisson"``. Targets then lie from 0 to a public largest count M, the
+    upper end of the domain's target range, and are clipped to it. A function adds to the logarithm
+    of the predicted mean count, M exp(F), F at most 0. The answers are those of a regression, of
+    the same sensitivities: a row has the target y / M and the residual y / M - exp(F), clipped
+    where that of a regression is (`dprepro.methods.dp_ebm_plus.counts`). Such a model has no
+    prediction intervals and no pairs.
+
+    Parameters
+    ----------
+    loss : str
+        "squared_error", or "poisson" for counts.
     """
 
-    kinds = _KINDS
+    kinds = MappingProxyType({**_KINDS, "loss": OneOf(("squared_error", "poisson"))})
 
     _: KW_ONLY
     largest_weight: float = 1.0
+    loss: str = "squared_error"
 
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DPEBMPlus22Regressor:
@@ -124,5 +143,29 @@ class DPEBMPlus22Regressor(_Learned, DPEBMPlusRegressor):
         rows = read_training_rows(
             self, X, y, self.domain, "regression", sample_weight, in_chunks=True
         )
-        self._fit(rows, resolve_domain_of(self, rows, "regression"))
+        domain = resolve_domain_of(self, rows, "regression")
+        if self.loss == "poisson":
+            self._fit_counts(rows, domain)
+        else:
+            self._fit(rows, domain)
         return self
+
+    def _check_together(self) -> None:
+        super()._check_together()
+        if self.pairs and self.loss == "poisson":
+            raise ValueError(
+                "loss='poisson' has no pairs of features: give pairs=0, or loss='squared_error'"
+            )
+
+    def _fit_counts(self, rows: Private[FitRows], domain: Domain) -> None:
+        lower, largest = target_range(domain)
+        if lower != 0:
+            raise ValueError(
+                f"loss='poisson' is for counts, which begin at 0, but the domain's target range is "
+                f"from {lower:g} to {largest:g}: state it from 0 to the largest count, or give "
+                "loss='squared_error'"
+            )
+        self.range_, self.log_link_ = (0.0, largest), True
+        shapes, intercept, _ = self._train(rows, domain, COUNTS)
+        self._set_shapes(shapes, math.log(largest) + intercept)
+        make_all_monotone(self, self.monotone)

@@ -16,6 +16,8 @@ from scipy.special import expit
 
 from dprepro.methods.dp_ebm_plus import losses as curated
 from dprepro.methods.dp_ebm_plus.clipping import typical_deviation
+from dprepro.methods.dp_ebm_plus.counts import POISSON as POISSON_COUNTS
+from dprepro.methods.dp_ebm_plus.counts import CountLoss
 from dprepro.methods.dp_ebm_plus.kernel import rounded
 from dprepro.methods.dp_ebm_plus.smoothing import NODES, WEIGHTS
 
@@ -57,7 +59,7 @@ class Start:
 
 
 class Loss(ABC):
-    """A loss; its only objects are `LOGISTIC`, `SQUARED` and `classes.SOFTMAX`.
+    """A loss; its only objects are `LOGISTIC`, `SQUARED`, `POISSON` and `classes.SOFTMAX`.
 
     Attributes
     ----------
@@ -72,7 +74,7 @@ class Loss(ABC):
         Standard deviation of the intercept before any answer.
     """
 
-    of_curator: ClassVar[curated.Loss]
+    of_curator: ClassVar[curated.Loss | CountLoss]
     totals_share: ClassVar[float]
     counts_sizes: ClassVar[bool]
     prior: ClassVar[float]
@@ -110,7 +112,7 @@ class Loss(ABC):
         """Return the means of `response` over all rows, whose scores have the variance `spread`."""
 
     @abstractmethod
-    def sampling(self, mean_square: float) -> float:
+    def sampling(self, mean_square: float, start: Start) -> float:
         """Return the variance of a residual over its slope; `mean_square` is of residuals."""
 
 
@@ -155,7 +157,7 @@ class LogisticLoss(Loss):
         expected, slopes = _clipped(each, start.residual)
         return float(expected[0]), float(slopes[0])
 
-    def sampling(self, mean_square: float) -> float:
+    def sampling(self, mean_square: float, start: Start) -> float:
         """Return 1: the variance of a label is p (1 - p), its slope."""
         return 1.0
 
@@ -198,7 +200,7 @@ def _area(p: np.ndarray, c: float) -> np.ndarray:
 class SquaredLoss(Loss):
     """Squared error: residual y - F, F clipped to the range of the targets."""
 
-    of_curator = curated.SQUARED
+    of_curator: ClassVar[curated.Loss | CountLoss] = curated.SQUARED
     totals_share = 0.02
     counts_sizes = True
     prior = 0.25
@@ -223,9 +225,38 @@ class SquaredLoss(Loss):
         """Return the level itself."""
         return level, 1.0
 
-    def sampling(self, mean_square: float) -> float:
+    def sampling(self, mean_square: float, start: Start) -> float:
         """Return the mean square of residuals."""
         return mean_square
 
 
-LOGISTIC, SQUARED = LogisticLoss(), SquaredLoss()
+class PoissonLoss(SquaredLoss):
+    """Log likelihood of Poisson counts: residual y - exp(F), F at most 0; see `counts`."""
+
+    of_curator = POISSON_COUNTS
+    prior = 3.0
+
+    def start(self, rows: float, noise: float, sums: np.ndarray, noises: np.ndarray) -> Start:
+        """See `Loss.start`; noise keeps the mean count off 0."""
+        centred = min(max(float(sums[0]) / rows, -0.5), 0.5)
+        typical = typical_deviation(float(sums[1]) / rows - centred**2, noises[1] / rows)
+        rate = max(centred + 0.5, min(0.5, noises[0] / rows), 1e-4)
+        return Start(rows, noise, math.log(rate), rate, rate, typical, 1.0)
+
+    def response(
+        self, values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rates of the bins, which add up to the released one; they are the slopes.
+
+        Whatever the other functions are, if they are independent: E exp(f + Z) is exp(f) E exp(Z).
+        """
+        odds = np.exp(values)
+        rates = odds * (start.rate / float((shares * odds).sum()))
+        return rates, rates
+
+    def sampling(self, mean_square: float, start: Start) -> float:
+        """Return the mean square of residuals over the mean rate: variances rise with rates."""
+        return mean_square / start.rate
+
+
+LOGISTIC, SQUARED, POISSON = LogisticLoss(), SquaredLoss(), PoissonLoss()
