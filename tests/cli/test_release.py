@@ -268,15 +268,16 @@ def test_what_fails_after_the_folder_is_written_says_so(
     assert not list(tmp_path.glob(".out*"))
 
 
+@pytest.mark.parametrize("task", ["binary", "multiclass"])
 def test_neighbours_differ_in_nothing_but_releases(
-    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch, task: str
 ) -> None:
     fix_noise(monkeypatch)
     monkeypatch.setattr("dprepro.release.publish._today", lambda: "2026-11-22")
     found = []
-    for rows in (rows_of("binary"), neighbours("binary")["one less"]):
+    for rows in (rows_of(task), neighbours(task)["one less"]):
         monkeypatch.setenv("DPREPRO_STATE", str(state / str(len(rows))))  # a book of its own
-        card = card_of(tmp_path, rows)
+        card = write_table(tmp_path, task, rows).with_name("patients.yaml")
         release(card, "-o", tmp_path / f"out-{len(rows)}")
         out = tmp_path / f"out-{len(rows)}"
         texts = {path.name: path.read_text(encoding="utf-8") for path in out.iterdir()}
