@@ -32,7 +32,8 @@ def show(
 
     The page is a single file and needs no network. It draws the functions from the most important
     one to the least. It shows what a prediction is made of for values that you type in. You can
-    change the functions there and download the edited model, whose ledger names the edits.
+    change the functions there and download the edited model, whose ledger names the edits; those of
+    several classes are read class by class, and not changed.
 
     Example: dprepro show model.json
     """

@@ -25,9 +25,9 @@ SAID: dict[str, Any] = {
 MORE = {"actors": "The clinic is trusted.", "justification": "Chosen by the board."}
 
 
-def stated(**said: Any) -> Statement:
+def stated(task: str = "binary", **said: Any) -> Statement:
     of = publisher().model_copy(update={"deployment": Deployment(**{**SAID, **said})})
-    return state(model(), b"", of)
+    return state(model(task), b"", of)
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +54,17 @@ def test_a_record_is_one_of_the_registrys_schema(
     parameters = deployment["privacy_loss"]["privacy_parameters"]
     assert parameters["epsilon"] == statement.privacy.epsilon
     assert parameters.get("delta", 0.0) == statement.privacy.delta
+
+
+def test_several_classes_have_a_record_and_a_model_card(schema: dict[str, Any]) -> None:
+    found = texts_for_others(stated("multiclass"))
+    record = yaml.safe_load(found[RECORD])
+    jsonschema.validate(record, schema)
+    assert "2 features, 3 classes" in record["deployment"]["basic"]["description"]
+    assert "of y: of each class it adds up one function of each feature" in found[MODEL_CARD]
+    two = texts_for_others(stated())[MODEL_CARD]
+    assert "of y: its prediction is a sum of one function of each feature" in two
+    assert "pipeline_tag: tabular-classification" in found[MODEL_CARD]
 
 
 def test_the_schema_refuses_what_is_wrong(schema: dict[str, Any]) -> None:
