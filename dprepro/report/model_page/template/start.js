@@ -80,7 +80,7 @@ for (const k of DATA.order) {
   document.getElementById("fields").append(fieldOf(k));
 }
 PAIRS.forEach((_, i) => document.getElementById("pairs-list").append(figureOf(FEATURES.length + i)));
-const isReadable = isOneScaleReadable(DATA.order);
+let isReadable = isOneScaleReadable(DATA.order);
 scale.checked = isReadable;
 scale.addEventListener("change", () => {
   sayScale();
@@ -123,6 +123,8 @@ addEventListener("afterprint", () => drawCards());
 document.documentElement.classList.add("script");
 if (CLASSES.length) {
   offerClasses(() => {
+    isReadable = scale.checked = isOneScaleReadable(DATA.order);
+    sayScale();
     drawCards();
     showPrediction();
   });
