@@ -240,6 +240,33 @@ def test_functions_that_depend_on_each_other_settle():
         assert np.sqrt(np.mean((np.log(own) - np.log(means)) ** 2)) < 0.6
 
 
+def test_rare_large_counts_are_not_clipped_away():
+    """A level that follows clipped residuals alone would leave most of the counts out."""
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame({"x": rng.uniform(size=4000), "z": rng.uniform(size=4000)})
+    means = np.where(X["x"] > 0.98, 500.0, 1.0)
+    y = np.minimum(rng.poisson(means), 1000).astype(float)
+    domain = Domain(FEATURES[:2], (0.0, 1000.0))
+    model = DPEBMPlus22Regressor(10, domain=domain, random_state=0, loss="poisson").fit(X, y)
+    own = model.predict(X)
+    assert own.mean() == pytest.approx(y.mean(), rel=0.1)
+    assert deviance(y, own) < 0.15 * deviance(y, np.full_like(y, y.mean()))
+
+
+def test_copies_of_a_feature_do_not_go_too_far_together():
+    rng = np.random.default_rng(6)
+    z = rng.normal(size=3000)
+    names = [f"f{k}" for k in range(12)]
+    X = pd.DataFrame({name: np.clip(z + 0.05 * rng.normal(size=3000), -4, 4) for name in names})
+    y = np.minimum(rng.poisson(np.exp(1 + 0.8 * z)), 300).astype(float)
+    domain = Domain(tuple(NumericFeature(name, -4, 4) for name in names), (0.0, 300.0))
+    for epsilon in (1.0, 1e4):
+        model = DPEBMPlus22Regressor(epsilon, domain=domain, random_state=0, loss="poisson")
+        own = model.fit(X, y).predict(X)
+        assert own.mean() == pytest.approx(y.mean(), rel=0.05)
+        assert deviance(y, own) < 1.5 * deviance(y, np.exp(1 + 0.8 * z))
+
+
 def test_where_all_is_noise_predictions_stay_near_the_mean():
     X = drawn(300)[0]
     own = fitted(0.01, 300).predict(X)
