@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +32,9 @@ Table = tuple[pd.DataFrame, np.ndarray, Domain]
 @cache
 def table(task: str) -> Table:
     """Return rows, targets and public domain: four numeric features and a categorical one."""
+    if task == "counts":
+        X, y, domain = table("regression")
+        return X, y, Domain(domain.features, (0.0, 350.0))
     load = {"regression": load_diabetes, "multiclass": load_wine}.get(task, load_breast_cancer)
     X, y = load(return_X_y=True, as_frame=True)
     X = X.iloc[:, :NUMERIC_FEATURES].reset_index(drop=True)
@@ -48,6 +53,7 @@ class Fit(NamedTuple):
     method: Method
     task: str
     epsilon: float = EPSILON
+    params: Mapping[str, Any] = MappingProxyType({})
 
 
 OTHER_WAY = {"dp-ebm-plus/binary": 8.0, "dp-ebm-plus/regression": 8.0}
@@ -60,7 +66,7 @@ OF_IMAGES = "dp-cnn"
 def private_fits() -> dict[str, Fit]:
     """Return every private method of tables with each of its tasks, by "name/task".
 
-    DP-EBM+ in both ways.
+    DP-EBM+ in both ways, and its version 22 also of counts.
     """
     fits = {
         f"{name}/{task}": Fit(method, task)
@@ -71,7 +77,8 @@ def private_fits() -> dict[str, Fit]:
     others = {
         f"{key}/{level:g}": fits[key]._replace(epsilon=level) for key, level in OTHER_WAY.items()
     }
-    return fits | others
+    counts = Fit(registry.get("dp-ebm-plus-22"), "counts", params={"loss": "poisson"})
+    return fits | others | {"dp-ebm-plus-22/counts": counts}
 
 
 FLOATING = {
@@ -89,11 +96,14 @@ def exact_fits() -> dict[str, Fit]:
     return {key: fit for key, fit in private_fits().items() if fit.method.name not in FLOATING}
 
 
-def fitted(method: Method, task: str, epsilon: float) -> tuple[Any, Any]:
+def fitted(
+    method: Method, task: str, epsilon: float, params: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[Any, Any]:
     """Return a fitted model, and the rows as it takes them."""
     X, y, domain = table(task)
     rows = ENCODINGS[method.encoding](domain).transform(X)
-    model = method.build(Setting(task, epsilon, DELTA, domain, SEED))
+    kind = "regression" if task == "counts" else task
+    model = method.build(Setting(kind, epsilon, DELTA, domain, SEED), **params)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(rows, y), rows

@@ -23,6 +23,7 @@ from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.estimators.inputs import Rows
 from dprepro.experiment.metrics import score as scores_of_fit
 from dprepro.experiment.metrics import scorer_names
+from dprepro.methods import registry
 from dprepro.methods.dp_ebm_plus.clipping import EDGES, MAGNITUDES
 from dprepro.methods.dp_ebm_plus.counts import POISSON as COUNTS
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers
@@ -299,6 +300,13 @@ def test_another_loss_is_refused_and_a_classifier_has_none():
         DPEBMPlus22Regressor(domain=DOMAIN, loss="poisson", pairs=2).fit(X, y)
     with pytest.raises(TypeError):
         DPEBMPlus22Classifier(loss="poisson")
+
+
+def test_a_config_can_ask_for_counts_where_targets_are_numbers():
+    method = registry.get("dp-ebm-plus-22")
+    method.check_values("regression", 1.0, {"loss": "poisson"})
+    with pytest.raises(ValueError, match="loss: not for a binary task, leave it out"):
+        method.check_values("binary", 1.0, {"loss": "poisson"})
 
 
 def test_a_fit_of_numbers_after_one_of_counts_has_no_link():

@@ -224,6 +224,23 @@ def test_whole_weights_are_repeated_rows(kind):
     assert weighted.bin_counts_[0].sum() == pytest.approx(times.sum() / 4, rel=0.01)
 
 
+@pytest.mark.parametrize("kind", ["labels", "numbers"])
+def test_pairs_are_learned_of_weighted_rows(kind):
+    rng = np.random.default_rng(8)
+    rows = pd.DataFrame({"x": rng.random(4000), "money": 1e5 * rng.random(4000), "c": "a"})
+    sign = np.sign((rows["x"] - 0.5) * (rows["money"] - 5e4)).to_numpy()
+    wrong = rng.random(4000) < 0.5
+    # Light rows say the opposite.
+    sign = np.where(wrong, -sign, sign)
+    y = (sign > 0).astype(int) if kind == "labels" else 3 * sign
+    made, domain, _ = FITS[kind]
+    model = made(20.0, domain=domain, n_epochs=12, pairs=1, random_state=0)
+    model.fit(rows, y, np.where(wrong, 0.02, 1.0))
+    assert [(term.pair.first, term.pair.second) for term in model.pairs_] == [(0, 1)]
+    # The first cell: below the middle of both.
+    assert model.pairs_[0].values[0, 0] > 0.3
+
+
 def test_rows_of_next_to_no_weight_are_hardly_there():
     other = 1 - LABELS
     both = pd.concat([X, X], ignore_index=True)
