@@ -36,13 +36,12 @@ from dprepro.methods.dp_ebm_plus.curator import ExactAnswers, Sorting
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.queries import (
     Code,
+    CodedHistogram,
     CodedResiduals,
-    Histogram,
     Magnitudes,
     Merge,
     Move,
     Moves,
-    PairResiduals,
     Residuals,
     Start,
     Totals,
@@ -51,8 +50,7 @@ from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.query import Instruction, Query
 
 ENTRIES: dict[type[Query], int] = {
-    Totals: 0, Histogram: 1,
-    CodedResiduals: 2, Residuals: 2, Magnitudes: 2, PairResiduals: 2,
+    Totals: 0, CodedHistogram: 1, CodedResiduals: 2, Residuals: 2, Magnitudes: 2,
 }  # fmt: skip
 """The entry of the ledger that each query belongs to."""
 
@@ -209,7 +207,7 @@ def _weigh(
     model: Any, events: list[Event], *, known: Known, is_logistic: bool
 ) -> Sequence[Evidence]:
     multipliers = [entry.noise_multiplier for entry in model.ledger_.entries]
-    adversary = Adversary(known, is_logistic, frozenset({1}), multipliers)
+    adversary = Adversary(known, is_logistic, multipliers)
     return adversary.answers(events, model.bin_counts_)
 
 
@@ -221,7 +219,8 @@ def low_bits(setting: AuditSetting) -> Case:
 def _count(query: Query, known: Known) -> tuple[int, float] | None:
     if isinstance(query, Totals):
         return 0, float(known.counts.sum())
-    return known.alone if isinstance(query, Histogram) and query.feature == 0 else None
+    is_first = isinstance(query, CodedHistogram) and query.code.feature == 0
+    return known.alone if is_first else None
 
 
 def written(setting: AuditSetting) -> Case:
@@ -237,8 +236,6 @@ _GRID = 2.0**-24
 """What scores and their changes count in."""
 _CENTRE = 2.0**-8
 """What the centres and mixes of codes count in."""
-_GROUP = 16
-"""Cells of a number that are also counted together."""
 
 
 @dataclass
@@ -252,15 +249,12 @@ class Adversary:
         between is not needed.
     is_logistic
         For labels; else for targets.
-    numbers
-        The positions of numeric features.
     multipliers
         Noise over sensitivity of totals, histograms and epochs, by the ledger.
     """
 
     known: Known
     is_logistic: bool
-    numbers: frozenset[int]
     multipliers: Sequence[float]
     _cells: dict[int, np.ndarray] = field(default_factory=dict)
     _bins: dict[int, np.ndarray] = field(default_factory=dict)
@@ -315,8 +309,8 @@ class Adversary:
             centred = targets - 0.5 if self.is_logistic else targets
             parts = np.array([np.ones(centred.size), centred, 4 * centred**2][:size])
             return parts, math.sqrt(sum([1, 1 / 4, 1][:size]))
-        if isinstance(query, Histogram):
-            return self._histogram(query.feature, size), 1.0
+        if isinstance(query, CodedHistogram):
+            return self._histogram(query.code)
         guesses = sigmoid(self._scores) if self.is_logistic else np.clip(self._scores, -0.5, 0.5)
         residuals = targets - guesses
         if isinstance(query, Magnitudes):
@@ -333,30 +327,27 @@ class Adversary:
         return _one_hot(self._bins[k], self._sizes[k]) * np.clip(residuals, -bound, bound), bound
 
     def _code(self, code: Code) -> np.ndarray:
-        """Return a feature's part of the rows' codes: w_c (M_cb - p_c) for a row in bin b.
-
-        Without a mix M is 1 for b = c, and else 0.
-        """
+        """Return a feature's part of the rows' codes."""
         k = code.feature
         assert not isinstance(k, Pair), "the audit's fits have no pairs"
-        numbers = _one_hot(self._bins[k], self._sizes[k])
-        if code.mix is not None:
-            numbers = code.mix.astype(np.float64) * _CENTRE @ numbers
-        return np.asarray(code.weights[:, None] * (numbers - code.centre[:, None] * _CENTRE))
+        return _coded(code, _one_hot(self._bins[k], self._sizes[k]))
 
-    def _histogram(self, k: int, size: int) -> np.ndarray:
+    def _histogram(self, code: Code) -> tuple[np.ndarray, float]:
+        """Return the codes of the rows' cells, and the length of the longest code of a cell."""
+        k = code.feature
+        assert not isinstance(k, Pair), "a histogram is of a feature"
         cells = np.append(self.known.cells[:, k], self.known.canary[k])
-        if k not in self.numbers:
-            self._cells[k] = cells
-            return _one_hot(cells, size)
-        # n cells, one for missing values, ceil(n / 16) groups.
-        n = (size - 1) * _GROUP // (_GROUP + 1)
-        cells = np.where(cells < 0, n + 1 + cells, cells)
+        cells = np.where(cells < 0, code.n_bins + cells, cells)
         self._cells[k] = cells
-        in_cells = _one_hot(cells, n + 1)
-        groups = _one_hot(np.where(cells < n, cells // _GROUP, size), size - n - 1)
-        in_cells[:n] /= math.sqrt(2)
-        return np.concatenate([in_cells, groups / math.sqrt(2)])
+        longest = np.linalg.norm(_coded(code, np.eye(code.n_bins)), axis=0).max()
+        return _coded(code, _one_hot(cells, code.n_bins)), float(longest)
+
+
+def _coded(code: Code, places: np.ndarray) -> np.ndarray:
+    """Return w_c (M_cb - p_c) of rows in the places b, float64 (C, n); M is I without a mix."""
+    if code.mix is not None:
+        places = code.mix.astype(np.float64) * _CENTRE @ places
+    return np.asarray(code.weights[:, None] * (places - code.centre[:, None] * _CENTRE))
 
 
 def _one_hot(places: np.ndarray, size: int) -> np.ndarray:

@@ -36,14 +36,12 @@ from scipy.special import log_softmax, softmax
 
 from dprepro.additive.bins import FeatureBins
 from dprepro.data.domain import Domain
+from dprepro.methods.dp_ebm_plus.algorithm import divide
+from dprepro.methods.dp_ebm_plus.booster import Answer, Booster, Effect
 from dprepro.methods.dp_ebm_plus.curator import PlusCurator
-from dprepro.methods.dp_ebm_plus.function import Answer
 from dprepro.methods.dp_ebm_plus.kernel import to_units
-from dprepro.methods.dp_ebm_plus.losses import weighted_mean
-from dprepro.methods.dp_ebm_plus.one_way.algorithm import divide
-from dprepro.methods.dp_ebm_plus.one_way.booster import Booster, Effect
-from dprepro.methods.dp_ebm_plus.one_way.losses import LogisticLoss, Start, chances, mean_of
-from dprepro.methods.dp_ebm_plus.one_way.prior import Posterior
+from dprepro.methods.dp_ebm_plus.losses import LogisticLoss, Start, chances, mean_of, weighted_mean
+from dprepro.methods.dp_ebm_plus.prior import Posterior
 from dprepro.methods.dp_ebm_plus.queries import (
     INTERCEPT,
     ClassCounts,

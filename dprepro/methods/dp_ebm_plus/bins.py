@@ -16,7 +16,7 @@ import numpy as np
 from dprepro.additive.bins import FeatureBins, category_bins, largest, numeric_bins
 from dprepro.data.domain import CategoricalFeature, Feature, NumericFeature
 from dprepro.methods.dp_ebm_plus.grid import grid_edges
-from dprepro.methods.dp_ebm_plus.one_way.prior import (
+from dprepro.methods.dp_ebm_plus.prior import (
     Priors,
     independent,
     log_normal,
@@ -25,7 +25,7 @@ from dprepro.methods.dp_ebm_plus.one_way.prior import (
     posteriors,
     with_missing,
 )
-from dprepro.methods.dp_ebm_plus.one_way.strategy import Strategy
+from dprepro.methods.dp_ebm_plus.strategy import Strategy
 from dprepro.privacy.query import NoisyAnswer
 from dprepro.runtime.kernels import kernel
 
