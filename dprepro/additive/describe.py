@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from dprepro.additive.model import AdditiveModel
 
 FEW_ROWS = "rows are few for the noise"
-"""What a ledger says of a fit that took its way for few rows; see `dp_ebm_plus.low_signal`."""
+"""What the ledger says of a model of few rows that dp-ebm-plus made before its version 22."""
 
 _BAND = (
     "A band is two standard deviations of the noise alone, by the formula of the method. It is not "
