@@ -101,12 +101,12 @@ def test_several_classes_are_released_as_two_are(tmp_path: Path, state: Path) ->
     config = write_table(tmp_path, "multiclass", rows_of("multiclass", 300), text)
     card, out = config.with_name("patients.yaml"), tmp_path / "out"
     said = refused(card, "--method", "dp-ebm-plus", match="not for multiclass")
-    assert "Methods for a release of multiclass data: dp-ebm-plus-22" in said
+    assert "Methods for a release of multiclass data: dp-ebm-plus" in said
     planned = dprepro("budget", card, "--plan", *DELTA)
-    assert planned.startswith("patients, by dp-ebm-plus-22 (add/remove-one), for each row")
+    assert planned.startswith("patients, by dp-ebm-plus (add/remove-one), for each row")
     assert "epsilon 0.6, delta 1e-05 each: 3 more fit" in planned
     said = release(card, "--attack", 40)
-    assert "Method:   dp-ebm-plus-22, exact noise, no seed" in said
+    assert "Method:   dp-ebm-plus, exact noise, no seed" in said
     assert {path.name for path in out.iterdir()} == FILES | {"registry.yaml", "README.md"}
     statement = Statement.model_validate_json((out / "statement.json").read_bytes())
     assert (statement.privacy.holds, statement.data.task) == (True, "multiclass")

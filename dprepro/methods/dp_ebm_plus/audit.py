@@ -33,8 +33,10 @@ from dprepro.audit.transcript import (
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.estimators.inputs import Rows
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers, Sorting
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED, Loss, Softmax
 from dprepro.methods.dp_ebm_plus.queries import (
+    ClassCounts,
+    ClassResiduals,
     Code,
     CodedHistogram,
     CodedResiduals,
@@ -50,7 +52,8 @@ from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.query import Instruction, Query
 
 ENTRIES: dict[type[Query], int] = {
-    Totals: 0, CodedHistogram: 1, CodedResiduals: 2, Residuals: 2, Magnitudes: 2,
+    Totals: 0, ClassCounts: 0, CodedHistogram: 1,
+    CodedResiduals: 2, ClassResiduals: 2, Residuals: 2, Magnitudes: 2,
 }  # fmt: skip
 """The entry of the ledger that each query belongs to."""
 
@@ -58,7 +61,11 @@ _CATEGORIES = ("few", "many")
 _CATEGORY = CategoricalFeature("a", _CATEGORIES)
 # Labels are learnt from many rows. Targets are drawn towards the others' mean the more of these
 # there are, but of very few rows a noisy number says less than its budget.
-_ROWS = {"binary": 200, "regression": 40}
+_ROWS = {"binary": 200, "multiclass": 200, "regression": 40}
+_LABELS = {"binary": ("0", "1"), "multiclass": ("0", "1", "2")}
+_LOSSES: dict[str, Loss | Softmax] = {
+    "binary": LOGISTIC, "multiclass": Softmax(3), "regression": SQUARED,
+}  # fmt: skip
 _OTHERS = 10
 """One in so many rows of the other bin has the canary's label. The fewer have it, the larger is the
 canary's residual: it has to reach the limit that follows from the canary's code."""
@@ -87,26 +94,28 @@ def many_runs(setting: AuditSetting) -> Case:
 
 def _pair(setting: AuditSetting) -> MethodPair:
     rows = math.ceil(_ROWS[setting.task] * max(1.0, 1 / setting.epsilon))
-    domain = Domain((_CATEGORY,), ("0", "1") if setting.task == "binary" else RANGE)
+    domain = Domain((_CATEGORY,), _LABELS.get(setting.task, RANGE))
     present, absent = (_table(rows, setting.task, canary) for canary in (True, False))
     return MethodPair(setting, domain, present, absent, {"n_epochs": _EPOCHS})
 
 
 def _words(pair: MethodPair) -> str:
-    binary = pair.setting.task == "binary"
+    has_labels = pair.setting.task != "regression"
     rows = (pair.absent[0][_CATEGORY.name] == _CATEGORIES[1]).sum()
     return (
-        f"{rows} rows with one {'label' if binary else 'target, the lower bound'}, and one row "
-        f"more with the {'other label' if binary else 'upper bound'} or none"
+        f"{rows} rows with one {'label' if has_labels else 'target, the lower bound'}, and one row "
+        f"more with the {'other label' if has_labels else 'upper bound'} or none"
     )
 
 
 def _table(rows: int, task: str, canary: bool) -> Table:
     codes = np.repeat([0, 1], [rows // 2, rows + int(canary)])
-    if task == "binary":
-        # Both labels have to occur in either world.
+    if task != "regression":
+        # All labels have to occur in either world.
         y = np.ones(rows // 2 + rows + int(canary))
         y[: rows // 2 : _OTHERS] = y[rows // 2 + rows :] = 0
+        if task == "multiclass":
+            y[1 : rows // 2 : _OTHERS] = 2
     else:
         y = np.repeat(RANGE, [rows // 2 + rows, int(canary)])
     return pd.DataFrame({_CATEGORY.name: categories(codes, _CATEGORIES)}), y
@@ -114,8 +123,10 @@ def _table(rows: int, task: str, canary: bool) -> Table:
 
 def _released(model: Any) -> np.ndarray:
     """Return what the canary has moved: the score of its bins, their counts, the intercept."""
-    score = model.intercept_ + sum(shape[-1] for shape in model.shape_functions_)
-    return np.array([score, model.intercept_, *(count[-1] for count in model.bin_counts_)])
+    # Of several classes those of the canary's.
+    level = np.ravel(model.intercept_)[0]
+    score = level + sum(np.ravel(shape[-1])[0] for shape in model.shape_functions_)
+    return np.array([score, level, *(count[-1] for count in model.bin_counts_)])
 
 
 # --- all answers, with exact ones as the curator has them -----------------------------------------
@@ -171,7 +182,7 @@ def _evidence(outcome: Any) -> np.ndarray:
 
 
 def _knows(pair: MethodPair, rows: Table) -> Callable[[], Knows]:
-    sorting = Sorting(pair.domain, LOGISTIC if pair.setting.task == "binary" else SQUARED)
+    sorting = Sorting(pair.domain, _LOSSES[pair.setting.task])
     return partial(ExactAnswers.over, sorting(Rows(*rows)), sorting)
 
 
@@ -195,8 +206,8 @@ _TOLD_EPOCHS = 4
 def transcript(setting: AuditSetting, entry: int | None = None) -> Case:
     """Return all answers, or those of one phase."""
     pairs = additive_pairs(setting, {"n_epochs": _TOLD_EPOCHS}, _weigh, (UPPER, MISSING))
-    # Of labels an epoch asks once; of targets for sizes, the intercept and two features.
-    epochs = _TOLD_EPOCHS * (1 if setting.task == "binary" else 4)
+    # Of labels an epoch asks once; of targets for sizes, the intercept, and all features.
+    epochs = _TOLD_EPOCHS * (3 if setting.task == "regression" else 1)
     parts = (
         Part(TOTALS, 1), Part(HISTOGRAMS, 2), Part(EPOCHS, epochs),
     )  # fmt: skip
@@ -295,7 +306,8 @@ class Adversary:
                 self._bins[k] = bin_of_cell[self._cells[k]].astype(np.int64)
                 self._sizes[k] = n_bins
             case Start(score=score):
-                self._scores[:] = score * _GRID
+                rows = len(self._bins[-1])
+                self._scores = np.zeros((rows, *np.shape(score))) + score * _GRID
             case Move(feature=int(k), change=change):
                 self._scores += change[self._bins[k]] * _GRID
             case Moves(moves=moves):
@@ -309,8 +321,12 @@ class Adversary:
             centred = targets - 0.5 if self.is_logistic else targets
             parts = np.array([np.ones(centred.size), centred, 4 * centred**2][:size])
             return parts, math.sqrt(sum([1, 1 / 4, 1][:size]))
+        if isinstance(query, ClassCounts):
+            return _one_hot(targets.astype(int), size), 1.0
         if isinstance(query, CodedHistogram):
             return self._histogram(query.code)
+        if isinstance(query, ClassResiduals):
+            return self._of_classes(query, targets.astype(int)), float(query.bound)
         guesses = sigmoid(self._scores) if self.is_logistic else np.clip(self._scores, -0.5, 0.5)
         residuals = targets - guesses
         if isinstance(query, Magnitudes):
@@ -325,6 +341,17 @@ class Adversary:
             return codes * np.clip(residuals, -limits, limits), bound
         k = query.feature
         return _one_hot(self._bins[k], self._sizes[k]) * np.clip(residuals, -bound, bound), bound
+
+    def _of_classes(self, query: ClassResiduals, targets: np.ndarray) -> np.ndarray:
+        """Return code times residual vector of each row, shortened, float64 (C S, rows)."""
+        chances = np.exp(self._scores - self._scores.max(axis=1, keepdims=True))
+        residuals = np.eye(chances.shape[1])[targets] - chances / chances.sum(axis=1, keepdims=True)
+        codes = np.concatenate([self._code(each) for each in query.codes])
+        with np.errstate(divide="ignore", invalid="ignore"):  # a row whose code is 0 adds 0
+            longest = float(query.bound) / np.linalg.norm(codes, axis=0)
+            part = np.fmin(longest / np.linalg.norm(residuals, axis=1), 1.0)
+        vectors = residuals.T * part
+        return np.asarray((codes[:, None] * vectors[None]).reshape(-1, targets.size))
 
     def _code(self, code: Code) -> np.ndarray:
         """Return a feature's part of the rows' codes."""
