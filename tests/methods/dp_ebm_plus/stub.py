@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+from dprepro.methods.dp_ebm_plus.function import Function
 
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.estimators.inputs import Rows
 from dprepro.methods.dp_ebm_plus import algorithm
 from dprepro.methods.dp_ebm_plus.booster import Booster
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers
-from dprepro.methods.dp_ebm_plus.function import Function
 from dprepro.methods.dp_ebm_plus.kernel import to_units
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.queries import (

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from dprepro.methods.dp_ebm_plus.smoothing import band_of_inverse, factor, solve
 
 SIZES = pytest.mark.parametrize("size", [*range(1, 9), 40])

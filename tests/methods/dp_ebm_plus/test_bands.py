@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from dprepro.methods.dp_ebm_plus.function import Answer, deviations
+from dprepro.methods.dp_ebm_plus.low_signal import LowSignalBooster, likely_counts, likely_error
 
 from dprepro.additive.describe import had_few_rows
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus import booster as booster_module
 from dprepro.methods.dp_ebm_plus import low_signal
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.function import Answer, deviations
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.methods.dp_ebm_plus.low_signal import LowSignalBooster, likely_counts, likely_error
 from dprepro.methods.dp_ebm_plus.strategy import autoregressive_strategy
 from tests.methods.dp_ebm_plus.stub import BINS, booster, learn
 

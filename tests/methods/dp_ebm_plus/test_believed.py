@@ -4,18 +4,18 @@ import math
 
 import numpy as np
 import pytest
-from sklearn import metrics
-
-from dprepro.data.dataset import load
-from dprepro.experiment.splits import split_rows
-from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED, LogisticLoss
 from dprepro.methods.dp_ebm_plus.smoothing import (
     believable,
     expected_response,
     expected_responses,
     lookup,
 )
+from sklearn import metrics
+
+from dprepro.data.dataset import load
+from dprepro.experiment.splits import split_rows
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED, LogisticLoss
 from tests.methods.dp_ebm_plus.stub import LOSSES, booster
 from tests.methods.dp_ebm_plus.test_booster import BOTH, COUNTS
 

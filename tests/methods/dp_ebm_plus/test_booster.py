@@ -5,12 +5,12 @@ import math
 
 import numpy as np
 import pytest
+from dprepro.methods.dp_ebm_plus.function import Answer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dprepro.methods.dp_ebm_plus.booster import budget_allocation
 from dprepro.methods.dp_ebm_plus.clipping import MAGNITUDES
-from dprepro.methods.dp_ebm_plus.function import Answer
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.queries import (
     INTERCEPT,

@@ -8,15 +8,6 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import softmax
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
-
-from dprepro.additive.editing import level, set_value
-from dprepro.additive.export.plain import to_python
-from dprepro.additive.file import load_model, model_from_json, model_to_json, save_model
-from dprepro.additive.shapes import shapes_of
-from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus.one_way.bins import binned, histogram
 from dprepro.methods.dp_ebm_plus.one_way.booster import Effect, averaging, question
 from dprepro.methods.dp_ebm_plus.one_way.classes import (
@@ -27,6 +18,15 @@ from dprepro.methods.dp_ebm_plus.one_way.classes import (
 )
 from dprepro.methods.dp_ebm_plus.one_way.estimator import DPEBMPlus22Classifier
 from dprepro.methods.dp_ebm_plus.one_way.losses import Start
+from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from dprepro.additive.editing import level, set_value
+from dprepro.additive.export.plain import to_python
+from dprepro.additive.file import load_model, model_from_json, model_to_json, save_model
+from dprepro.additive.shapes import shapes_of
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.query import NoisyAnswer
 from dprepro.release.predicting import Wanted, predictions

@@ -5,14 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-
-from dprepro.additive.describe import had_few_rows
-from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.methods.dp_ebm_plus import algorithm
-from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.function import Answer, Function
-from dprepro.methods.dp_ebm_plus.grid import grid_edges
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.low_signal import (
     AccumulatedSteps,
     LowSignalBooster,
@@ -22,6 +15,13 @@ from dprepro.methods.dp_ebm_plus.low_signal import (
     reach_of,
     smooth_sums,
 )
+
+from dprepro.additive.describe import had_few_rows
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.methods.dp_ebm_plus import algorithm
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.methods.dp_ebm_plus.grid import grid_edges
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.queries import (
     INTERCEPT,
     Code,

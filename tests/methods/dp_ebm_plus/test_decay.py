@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from dprepro.methods.dp_ebm_plus.function import Answer, Function
 
 from dprepro.data.domain import NumericFeature
-from dprepro.methods.dp_ebm_plus.function import Answer, Function
 from dprepro.methods.dp_ebm_plus.grid import cell_extents
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC
 from dprepro.methods.dp_ebm_plus.queries import Code

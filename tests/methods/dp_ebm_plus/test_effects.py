@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal, norm
-
-from dprepro.methods.dp_ebm_plus import low_signal
 from dprepro.methods.dp_ebm_plus.function import Function
 from dprepro.methods.dp_ebm_plus.low_signal import (
     AccumulatedSteps,
@@ -13,6 +10,9 @@ from dprepro.methods.dp_ebm_plus.low_signal import (
     smooth_sums,
     ways,
 )
+from scipy.stats import multivariate_normal, norm
+
+from dprepro.methods.dp_ebm_plus import low_signal
 
 ROWS, BINS, SLOPE = 600.0, 6, 0.2
 TIMES = np.array([0.25, 0.5, 1.0, 2.0, 4.0])

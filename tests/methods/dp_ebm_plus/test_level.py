@@ -4,17 +4,17 @@ import math
 
 import numpy as np
 import pytest
-
-from dprepro.methods.dp_ebm_plus import low_signal
-from dprepro.methods.dp_ebm_plus.booster import Booster
 from dprepro.methods.dp_ebm_plus.function import Answer
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.low_signal import (
     InterceptTracking,
     LowSignalBooster,
     TrackedIntercept,
 )
 from dprepro.methods.dp_ebm_plus.smoothing import CURVE, JUMPS, WALK
+
+from dprepro.methods.dp_ebm_plus import low_signal
+from dprepro.methods.dp_ebm_plus.booster import Booster
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from tests.methods.dp_ebm_plus.stub import booster
 from tests.methods.dp_ebm_plus.test_smoothing import prior_precision
 

@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from dprepro.methods.dp_ebm_plus.function import Answer, Function
+from dprepro.methods.dp_ebm_plus.low_signal import InterceptTracking, LowSignalBooster
 from scipy.optimize import brentq
 
 from dprepro.additive.describe import had_few_rows
@@ -12,10 +14,8 @@ from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus import algorithm
 from dprepro.methods.dp_ebm_plus.booster import Booster
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.function import Answer, Function
 from dprepro.methods.dp_ebm_plus.kernel import LARGEST, UNIT, from_units, move_scores, to_units
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.methods.dp_ebm_plus.low_signal import InterceptTracking, LowSignalBooster
 from dprepro.methods.dp_ebm_plus.queries import INTERCEPT, CodedResiduals, Magnitudes, Residuals
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.query import NoisyAnswer

@@ -7,11 +7,11 @@ import math
 
 import numpy as np
 import pytest
+from dprepro.methods.dp_ebm_plus.low_signal import LowSignalBooster
 from scipy.stats import norm
 
 from dprepro.methods.dp_ebm_plus.clipping import EDGES, MAGNITUDES, median_deviation, share_within
 from dprepro.methods.dp_ebm_plus.losses import SQUARED
-from dprepro.methods.dp_ebm_plus.low_signal import LowSignalBooster
 from dprepro.privacy.query import NoisyAnswer
 from tests.methods.dp_ebm_plus.stub import booster
 from tests.methods.dp_ebm_plus.test_residuals import shares_of

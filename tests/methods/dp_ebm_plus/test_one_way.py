@@ -5,12 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import brentq
-from scipy.special import expit
-from scipy.stats import multivariate_normal
-
-from dprepro import load
-from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus.one_way.bins import binned, histogram, likely_counts
 from dprepro.methods.dp_ebm_plus.one_way.booster import Average, averaging, noise_of_average
 from dprepro.methods.dp_ebm_plus.one_way.estimator import (
@@ -29,6 +23,12 @@ from dprepro.methods.dp_ebm_plus.one_way.prior import (
     with_missing,
 )
 from dprepro.methods.dp_ebm_plus.one_way.strategy import Strategy
+from scipy.optimize import brentq
+from scipy.special import expit
+from scipy.stats import multivariate_normal
+
+from dprepro import load
+from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, CodedHistogram
 from dprepro.privacy.query import NoisyAnswer, SensitivityError
 

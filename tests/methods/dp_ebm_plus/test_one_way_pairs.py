@@ -2,12 +2,6 @@
 
 import numpy as np
 import pytest
-
-from dprepro.additive.bins import Pair
-from dprepro.data.domain import Domain
-from dprepro.estimators.inputs import Rows
-from dprepro.methods.dp_ebm_plus.curator import ExactAnswers
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.one_way.booster import Effect
 from dprepro.methods.dp_ebm_plus.one_way.estimator import (
     DPEBMPlus22Classifier,
@@ -15,6 +9,12 @@ from dprepro.methods.dp_ebm_plus.one_way.estimator import (
 )
 from dprepro.methods.dp_ebm_plus.one_way.pairs import PairEffect, Pairs
 from dprepro.methods.dp_ebm_plus.one_way.strategy import Strategy
+
+from dprepro.additive.bins import Pair
+from dprepro.data.domain import Domain
+from dprepro.estimators.inputs import Rows
+from dprepro.methods.dp_ebm_plus.curator import ExactAnswers
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.queries import (
     Code,
     CodedHistogram,

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from dprepro.methods.dp_ebm_plus.function import Answer
 
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus import algorithm
 from dprepro.methods.dp_ebm_plus import pairs as stage
 from dprepro.methods.dp_ebm_plus.booster import Booster
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.function import Answer
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.queries import PairResiduals
 from dprepro.privacy.curator_base import listening

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from dprepro.methods.dp_ebm_plus.low_signal import AccumulatedSteps
 
 COUNTS, SLOPES = np.array([30.0, 10.0, 5.0]), np.array([0.2, 0.25, 0.1])

@@ -4,9 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
-from scipy.special import expit
-
 from dprepro.methods.dp_ebm_plus.smoothing import (
     LINEAR,
     believable,
@@ -15,6 +12,8 @@ from dprepro.methods.dp_ebm_plus.smoothing import (
     expected_responses,
     lookup,
 )
+from scipy.integrate import quad
+from scipy.special import expit
 
 
 def weighted(z, middle, deviation, power):

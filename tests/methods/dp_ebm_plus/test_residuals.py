@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from dprepro.methods.dp_ebm_plus.function import Answer
 from scipy.stats import laplace, multivariate_normal, norm
 
 from dprepro.additive.model import LEVELS
@@ -12,7 +13,6 @@ from dprepro.methods.dp_ebm_plus import clipping
 from dprepro.methods.dp_ebm_plus.booster import quantiles, residual_quantiles
 from dprepro.methods.dp_ebm_plus.clipping import EDGES, HALF_CELL, MAGNITUDES, likely_shares
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.function import Answer
 from dprepro.methods.dp_ebm_plus.losses import SQUARED
 from dprepro.privacy.curator_base import listening
 from dprepro.privacy.query import NoisyAnswer

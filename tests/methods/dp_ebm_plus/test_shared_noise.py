@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-
 from dprepro.methods.dp_ebm_plus.smoothing import (
     CURVE,
     INDEPENDENT,
@@ -17,6 +15,8 @@ from dprepro.methods.dp_ebm_plus.smoothing import (
     priors,
     smooth,
 )
+from scipy.optimize import minimize
+
 from tests.methods.dp_ebm_plus.test_smoothing import log_posterior, one_model, prior_precision
 
 KINDS = pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from dprepro.methods.dp_ebm_plus.low_signal import LowSignalBooster
 from scipy.stats import norm
 
 from dprepro.additive.describe import had_few_rows
@@ -20,7 +21,6 @@ from dprepro.methods.dp_ebm_plus.clipping import (
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
 from dprepro.methods.dp_ebm_plus.kernel import UNIT
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.methods.dp_ebm_plus.low_signal import LowSignalBooster
 from dprepro.methods.dp_ebm_plus.queries import Totals, totals_sensitivity
 from dprepro.privacy.query import NoisyAnswer
 from tests.methods.dp_ebm_plus.stub import Stub, ask_for_bound, booster, exact_answers, gaussian

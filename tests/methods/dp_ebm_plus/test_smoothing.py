@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
 from dprepro.methods.dp_ebm_plus.smoothing import (
     CURVE,
     INDEPENDENT,

@@ -7,6 +7,12 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from dprepro.methods.dp_ebm_plus.one_way.bins import histogram
+from dprepro.methods.dp_ebm_plus.one_way.estimator import (
+    DPEBMPlus22Classifier,
+    DPEBMPlus22Regressor,
+)
+from dprepro.methods.dp_ebm_plus.softmax import Softmax
 from sklearn.base import clone
 
 from dprepro.additive.bins import Pair
@@ -18,11 +24,6 @@ from dprepro.methods.dp_ebm_plus.counts import POISSON
 from dprepro.methods.dp_ebm_plus.curator import WEIGHTED, ExactAnswers
 from dprepro.methods.dp_ebm_plus.kernel import to_units
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.methods.dp_ebm_plus.one_way.bins import histogram
-from dprepro.methods.dp_ebm_plus.one_way.estimator import (
-    DPEBMPlus22Classifier,
-    DPEBMPlus22Regressor,
-)
 from dprepro.methods.dp_ebm_plus.queries import (
     INTERCEPT,
     ClassCounts,
@@ -38,7 +39,6 @@ from dprepro.methods.dp_ebm_plus.queries import (
     totals_sensitivity,
 )
 from dprepro.methods.dp_ebm_plus.queries import Histogram as PlainHistogram
-from dprepro.methods.dp_ebm_plus.softmax import Softmax
 from dprepro.methods.dp_ebm_plus.weighing import weigh, weigh_vectors, weighted_counts
 from dprepro.privacy.query import SensitivityError
 from tests.methods.dp_ebm_plus.coded_rows import random_codes
