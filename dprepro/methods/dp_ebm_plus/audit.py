@@ -69,6 +69,9 @@ _LOSSES: dict[str, Loss | Softmax] = {
 _OTHERS = 10
 """One in so many rows of the other bin has the canary's label. The fewer have it, the larger is the
 canary's residual: it has to reach the limit that follows from the canary's code."""
+_CROWD = 2
+"""So many times as many rows lie in the other bin. A row of the rarer bin has the longer code, by
+which its residual is limited."""
 _EPOCHS = 1
 """Parts add up to the same over any number of epochs and features. With few, more runs can be made.
 "METHOD/transcript" has several of both."""
@@ -109,15 +112,13 @@ def _words(pair: MethodPair) -> str:
 
 
 def _table(rows: int, task: str, canary: bool) -> Table:
-    codes = np.repeat([0, 1], [rows // 2, rows + int(canary)])
-    if task != "regression":
-        # All labels have to occur in either world.
-        y = np.ones(rows // 2 + rows + int(canary))
-        y[: rows // 2 : _OTHERS] = y[rows // 2 + rows :] = 0
-        if task == "multiclass":
-            y[1 : rows // 2 : _OTHERS] = 2
+    codes = np.repeat([0, 1], [_CROWD * rows, rows + int(canary)])
+    if task == "binary":
+        # Both labels have to occur in either world.
+        y = np.ones(_CROWD * rows + rows + int(canary))
+        y[: _CROWD * rows : _OTHERS] = y[_CROWD * rows + rows :] = 0
     else:
-        y = np.repeat(RANGE, [rows // 2 + rows, int(canary)])
+        y = np.repeat(RANGE, [_CROWD * rows + rows, int(canary)])
     return pd.DataFrame({_CATEGORY.name: categories(codes, _CATEGORIES)}), y
 
 
