@@ -1,12 +1,4 @@
-"""A public grid that suits skewed features, and bins merged by what the noise lets one see.
-
-Cells of a number are counted one by one and in groups of neighbours. The noise of a sum over many
-cells grows with their number, and a number has many, most of them nearly empty. With counts of
-groups, asked beside those of cells, it grows with the number of groups instead. What both say of a
-group is made to agree by least squares, which is post-processing. Groups of about 16 serve ranges
-of one number best (Qardaji, Yang and Li 2013, "Understanding hierarchical methods for
-differentially private histograms").
-"""
+"""A public grid that suits skewed features: the cells of a number, and of categories."""
 
 from __future__ import annotations
 
@@ -32,12 +24,6 @@ from dprepro.data.domain import (
 from dprepro.rows.partition import count_rows
 from dprepro.runtime.kernels import kernel
 
-GROUP = 16
-"""Cells in a group; the last one may have fewer."""
-
-MISSING_DEVIATION = math.sqrt(0.5)
-"""Noise in the count of a number's missing values, which no group has, where a cell's own has 1."""
-
 _BLOCK = 512
 """Values that are sorted into cells at a time."""
 
@@ -55,16 +41,6 @@ _FRACTIONS = np.array(
     ]
 )
 """Powers of ten, 12 a decade, from 1 down over five decades."""
-
-FINEST = 250
-"""No bin aims at fewer rows than this share of all. Codes are uint8: more categories are joined; of
-cells a number has 249 at most, and missing values."""
-
-_COARSEST = 24
-"""A numeric bin that holds one in so many of all rows is closed, whatever the noise."""
-
-_MISSING_SEEN = 4.0
-"""Deviations of noise above which missing values are taken to be there."""
 
 
 def grid_edges(feature: NumericFeature) -> np.ndarray:

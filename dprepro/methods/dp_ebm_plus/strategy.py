@@ -80,7 +80,7 @@ class Mix:
         return np.asarray(change - np.append(0.0, (self.following * change)[:-1]))
 
     def noise(self, variances: np.ndarray) -> np.ndarray:
-        """Return the noise of `sums`, as `smooth` takes it, float64 (2, B).
+        """Return a and c of `prior`, float64 (2, B): the noise of `sums`.
 
         `variances`, float64 (B,), are those of the noise in the numbers.
         """
