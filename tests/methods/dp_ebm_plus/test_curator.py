@@ -8,6 +8,7 @@ import pytest
 from dprepro.estimators.inputs import Rows
 from dprepro.methods.dp_ebm_plus import algorithm
 from dprepro.methods.dp_ebm_plus.bins import histogram
+from dprepro.methods.dp_ebm_plus.clipping import MAGNITUDES
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers, PlusCurator
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.kernel import to_units
@@ -306,3 +307,18 @@ def test_a_row_moves_the_totals_by_what_is_charged_and_no_more(loss):
         one = Rows(X.iloc[row : row + 1], y[row : row + 1].astype(float))
         norms.append(np.linalg.norm(ExactAnswers.of(one, domain, loss).answer(query).value))
     assert 0.9 * query.charged < max(norms) <= query.charged * (1 + 1e-9)
+
+
+def test_sizes_follow_the_last_move_and_no_row_counts_twice():
+    change, query = to_units([0.25, -0.1, 0.5]), Magnitudes(1.0, 1.0)
+    exact = exact_answers(np.array([[0, 1, 2, 2]]), np.zeros(4), SQUARED)
+    for instruction in (Start(0), Move(0, change)):
+        exact.follow(instruction)
+    expected = np.zeros(MAGNITUDES)
+    expected[[4, 6, 2]] = 1, 1, 2  # 2^(-(j + 1) / 2) < |r| <= 2^(-j / 2)
+    for _ in range(2):
+        np.testing.assert_array_equal(exact.answer(query).value, expected)
+    for row in range(4):
+        alone = exact_answers(np.array([[min(row, 2)]]), np.zeros(1), SQUARED)
+        alone.follow(Move(0, change))
+        assert alone.answer(query).value.sum() == 1
