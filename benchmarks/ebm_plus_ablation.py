@@ -21,6 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from dprepro.methods.dp_ebm_plus.function import Answer, Function
+from dprepro.methods.dp_ebm_plus.low_signal import LowSignalBooster
+from dprepro.methods.dp_ebm_plus.smoothing import CURVE, JUMPS, Priors, priors
 from replacing import replaced
 from sklearn.metrics import roc_auc_score
 
@@ -33,8 +36,6 @@ from dprepro.methods.dp_ebm_plus import booster as strays
 from dprepro.methods.dp_ebm_plus import function as function_module
 from dprepro.methods.dp_ebm_plus import grid as fine_grid
 from dprepro.methods.dp_ebm_plus.booster import Booster
-from dprepro.methods.dp_ebm_plus.function import Answer, Function
-from dprepro.methods.dp_ebm_plus.low_signal import LowSignalBooster
 from dprepro.methods.dp_ebm_plus.queries import (
     Code,
     CodedResiduals,
@@ -43,7 +44,6 @@ from dprepro.methods.dp_ebm_plus.queries import (
     Moves,
     Residuals,
 )
-from dprepro.methods.dp_ebm_plus.smoothing import CURVE, JUMPS, Priors, priors
 from dprepro.methods.entry import Setting
 from dprepro.methods.registry import get
 from dprepro.privacy.curator_base import GaussianMechanism
