@@ -17,7 +17,8 @@ import numpy as np
 from scipy.special import expit
 
 from dprepro.methods.dp_ebm_plus.clipping import typical_deviation
-from dprepro.methods.dp_ebm_plus.kernel import BITS, COUNTS, LABELS, NUMBERS, rounded, to_units
+from dprepro.methods.dp_ebm_plus.kernel import BITS, LABELS, NUMBERS, to_units
+from dprepro.methods.dp_ebm_plus.smoothing import LINEAR, believable, expected_responses
 
 if TYPE_CHECKING:
     from dprepro.data.domain import Domain
@@ -40,37 +41,10 @@ class Start:
 
     Attributes
     ----------
-    rows, noise
-        About how many rows there are, and the standard deviation of the noise in their number.
-    level
-        The first intercept.
-    rate
-        The mean target.
-    slope
-        phi: by how much the mean target rises with the intercept.
-    residual
-        Of labels, where residuals are clipped in a row whose code is of typical length; of numbers,
-        about how large residuals are that are not clipped.
-    unit
-        Of the sizes that effects have a priori: see `prior.SIZES`.
-    """
-
-    rows: float
-    noise: float
-    level: float
-    rate: float
-    slope: float
-    residual: float
-    unit: float
-
-
-class Loss(ABC):
-    """A loss; its only objects are `LOGISTIC`, `SQUARED`, `POISSON` and `classes.SOFTMAX`.
-
-    Attributes
-    ----------
+    is_logistic
+        Whether targets are labels.
     kind
-        What kernels are told.
+        What the kernels are told: see `kernel.residual_sums`.
     released
         What an epoch releases, for the ledger.
     powers
@@ -84,6 +58,7 @@ class Loss(ABC):
         Standard deviation of the intercept before any answer.
     """
 
+    is_logistic: ClassVar[bool]
     kind: ClassVar[int]
     released: ClassVar[str]
     powers: ClassVar[int]
@@ -139,6 +114,7 @@ class Loss(ABC):
 class LogisticLoss(Loss):
     """Log loss: residual y - sigmoid(F)."""
 
+    is_logistic = True
     kind = LABELS
     released = (
         "for all rows, the sum of the label (0 or 1) less its predicted probability; for each "
@@ -233,6 +209,7 @@ def _area(p: np.ndarray, c: float) -> np.ndarray:
 class SquaredLoss(Loss):
     """Squared error: residual y - F, F clipped to the range of the targets."""
 
+    is_logistic = False
     kind = NUMBERS
     released = (
         "for all rows, the sum of the target less what is predicted so far; for each feature, sums "

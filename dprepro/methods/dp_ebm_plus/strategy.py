@@ -204,3 +204,85 @@ def typical_norm(codes: Sequence[Code], counts: Sequence[np.ndarray]) -> float:
     """Return the root of a row's mean squared norm, by the shares of rows in the bins."""
     means = [(c.squared_norms() * n).sum() / n.sum() for c, n in zip(codes, counts, strict=True)]
     return math.sqrt(sum(means))
+
+
+def coded_sums(
+    scores: np.ndarray,
+    targets: np.ndarray,
+    codes_of: Callable[[int | Pair], np.ndarray],
+    query: CodedResiduals,
+    changes: dict[int | Pair, np.ndarray],
+    kind: int,
+    weights: np.ndarray | None = None,
+) -> ScaledInteger:
+    """Let the scores follow `changes`, and return what the rows add to the answer of `query`.
+
+    A row in bin b adds its residual r, in `UNIT`, to S_b. The numbers of a feature follow from
+    these sums (`Code.numbers`), times w_c: exact for up to 2^27 rows.
+
+    Parameters
+    ----------
+    scores, targets : int32 (n,)
+        In `UNIT`. Scores are written to.
+    codes_of
+        Returns the bins of a feature, uint8 (n,).
+    query
+        What is asked.
+    changes : dict of int32 (B,)
+        What to add to the scores of the rows in each bin, by feature.
+    kind
+        Of residuals: see `kernel.residual_sums`.
+    weights : int32 (n,) or None
+        See `weighing`.
+
+    Raises
+    ------
+    SensitivityError
+        If norms are too large to be counted.
+    """
+    squares = whole_squares(query)
+    sums = {code.feature: np.zeros(code.n_bins, np.int64) for code in query.codes}
+    features = list(changes | squares)
+    columns = {feature: codes_of(feature) for feature in features}
+    bound = query.bound / UNIT * 2.0 ** (NORM_BITS / 2)
+    for start in range(0, scores.size, _BLOCK):
+        part = slice(start, min(start + _BLOCK, scores.size))
+        norms = np.zeros(part.stop - start, np.int32)
+        residuals = np.empty_like(norms)
+        for k in features:
+            step = changes.get(k, _NO_CHANGE)
+            move_and_weigh(scores[part], norms, columns[k][part], step, squares.get(k, _NO_CHANGE))
+        limited_residuals(scores[part], targets[part], norms, bound, kind, residuals)
+        if weights is not None:
+            weigh(residuals, weights[part])
+        for k, total in sums.items():
+            add_by_code(residuals, columns[k][part], total)
+    numbers = [code.numbers(sums[code.feature]) for code in query.codes]
+    precision = np.concatenate([code.weights for code in query.codes])
+    return ScaledInteger(np.concatenate(numbers), precision * UNIT * CENTRE_UNIT)
+
+
+def whole_squares(query: Coded) -> dict[int | Pair, np.ndarray]:
+    """Return `Code.squared_norms` of each feature, int32 (B,), in 2^-`NORM_BITS`.
+
+    They are rounded up and positive. Raises SensitivityError if those of a row may be too large to
+    be added up.
+    """
+    squares = {code.feature: _whole_squares(code) for code in query.codes}
+    if sum(int(each.max()) for each in squares.values()) >= 2**31:
+        raise _too_large()
+    return squares
+
+
+def _whole_squares(code: Code) -> np.ndarray:
+    squares = np.ceil(code.squared_norms() * 2.0**NORM_BITS) + 1
+    if not (squares < 2.0**31).all():  # nor if one is not a number
+        raise _too_large()
+    return squares.astype(np.int32)
+
+
+def _too_large() -> SensitivityError:
+    return SensitivityError(
+        "norms of codes are too large: their squares must add up to less than "
+        f"{2 ** (31 - NORM_BITS)}"
+    )

@@ -12,8 +12,9 @@ from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import Rows
 from dprepro.methods.dp_ebm_plus.bins import histogram
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers, PlusCurator
-from dprepro.methods.dp_ebm_plus.kernel import HALVES, UNIT, from_units, power_of_two, to_units
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, Softmax
+from dprepro.methods.dp_ebm_plus.exponential import HALVES, power_of_two
+from dprepro.methods.dp_ebm_plus.kernel import UNIT, from_units, to_units
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC
 from dprepro.methods.dp_ebm_plus.queries import (
     INTERCEPT,
     ClassCounts,
@@ -26,7 +27,12 @@ from dprepro.methods.dp_ebm_plus.queries import (
     Start,
     Totals,
 )
-from dprepro.methods.dp_ebm_plus.sums import _BLOCK_OF_VECTORS, class_sums, limited_vectors
+from dprepro.methods.dp_ebm_plus.softmax import (
+    _BLOCK,
+    Softmax,
+    class_sums,
+    limited_residuals,
+)
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private_rows import Private
