@@ -52,8 +52,7 @@ from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.query import Instruction, Query
 
 ENTRIES: dict[type[Query], int] = {
-    Totals: 0, ClassCounts: 0, CodedHistogram: 1,
-    CodedResiduals: 2, ClassResiduals: 2, Residuals: 2, Magnitudes: 2,
+    Totals: 0, CodedHistogram: 1, CodedResiduals: 2, Residuals: 2, Magnitudes: 2,
 }  # fmt: skip
 """The entry of the ledger that each query belongs to."""
 
@@ -322,12 +321,8 @@ class Adversary:
             centred = targets - 0.5 if self.is_logistic else targets
             parts = np.array([np.ones(centred.size), centred, 4 * centred**2][:size])
             return parts, math.sqrt(sum([1, 1 / 4, 1][:size]))
-        if isinstance(query, ClassCounts):
-            return _one_hot(targets.astype(int), size), 1.0
         if isinstance(query, CodedHistogram):
             return self._histogram(query.code)
-        if isinstance(query, ClassResiduals):
-            return self._of_classes(query, targets.astype(int)), float(query.bound)
         guesses = sigmoid(self._scores) if self.is_logistic else np.clip(self._scores, -0.5, 0.5)
         residuals = targets - guesses
         if isinstance(query, Magnitudes):
@@ -342,17 +337,6 @@ class Adversary:
             return codes * np.clip(residuals, -limits, limits), bound
         k = query.feature
         return _one_hot(self._bins[k], self._sizes[k]) * np.clip(residuals, -bound, bound), bound
-
-    def _of_classes(self, query: ClassResiduals, targets: np.ndarray) -> np.ndarray:
-        """Return code times residual vector of each row, shortened, float64 (C S, rows)."""
-        chances = np.exp(self._scores - self._scores.max(axis=1, keepdims=True))
-        residuals = np.eye(chances.shape[1])[targets] - chances / chances.sum(axis=1, keepdims=True)
-        codes = np.concatenate([self._code(each) for each in query.codes])
-        with np.errstate(divide="ignore", invalid="ignore"):  # a row whose code is 0 adds 0
-            longest = float(query.bound) / np.linalg.norm(codes, axis=0)
-            part = np.fmin(longest / np.linalg.norm(residuals, axis=1), 1.0)
-        vectors = residuals.T * part
-        return np.asarray((codes[:, None] * vectors[None]).reshape(-1, targets.size))
 
     def _code(self, code: Code) -> np.ndarray:
         """Return a feature's part of the rows' codes."""

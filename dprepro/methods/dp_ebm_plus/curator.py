@@ -15,12 +15,10 @@ from dprepro.additive.bins import Pair
 from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import FitRows, Rows
 from dprepro.methods.dp_ebm_plus.clipping import MAGNITUDES
-from dprepro.methods.dp_ebm_plus.counts import POISSON, CountLoss
-from dprepro.methods.dp_ebm_plus.grid import GROUP, exact_answers, fine_cells
+from dprepro.methods.dp_ebm_plus.grid import fine_cells
 from dprepro.methods.dp_ebm_plus.kernel import (
     BITS,
-    COUNTS,
-    NUMBERS,
+    LABELS,
     UNIT,
     add_by_code,
     limited_residuals,
@@ -75,12 +73,7 @@ from dprepro.rows.partition import (
 )
 from dprepro.runtime.threads import ALONE, Threads
 
-CuratedLoss: TypeAlias = Loss | CountLoss | Softmax
-
-_OF_PAIRS = (
-    "Some passes may also release, for each cell of some pairs of features, the sum of that "
-    "difference and either the sum of p (1 - p) or the number of rows"
-)
+CuratedLoss: TypeAlias = Loss | Softmax
 
 _OF_PAIRS = (
     "Some passes release such sums for each cell of some pairs of features, instead or as well"
@@ -206,16 +199,11 @@ class ExactAnswers(Partition):
     def _magnitudes(self, _: Magnitudes) -> ScaledInteger:
         columns = self._columns
         with self._up_to_date(Move) as move:
-            scores, targets = columns.scores, columns.targets
-            if columns.weights is None and self._one_score.kind == NUMBERS:
-                counts = magnitude_counts(scores, targets, *self._change(move), MAGNITUDES)
-            else:
-                cells, weights = magnitude_cells(self._limited(move), MAGNITUDES), columns.weights
-                counts = (
-                    count_rows(cells, MAGNITUDES)
-                    if weights is None
-                    else weighted_counts(cells, weights, MAGNITUDES)
-                )
+            cells, weights = magnitude_cells(self._limited(move), MAGNITUDES), columns.weights
+        if weights is None:
+            counts = count_rows(cells, MAGNITUDES)
+        else:
+            counts = weighted_counts(cells, weights, MAGNITUDES)
         return ScaledInteger(counts, self._part_of_a_row)
 
     def _limited(self, move: Move | None, bound: float = 1.0) -> np.ndarray:
@@ -230,17 +218,11 @@ class ExactAnswers(Partition):
     def _residuals(self, query: Residuals) -> ScaledInteger:
         columns, codes = self._columns, self._codes(query.feature)
         with self._up_to_date(Move) as move:
-            if columns.weights is None and self._one_score.kind == NUMBERS:
-                sums = residual_sums(
-                    columns.scores, columns.targets, *self._change(move), codes,
-                    self._bins[query.feature], math.floor(query.bound / UNIT), False,
-                )[0]  # fmt: skip
-            else:
-                sums = np.zeros(self._bins[query.feature], np.int64)
-                residuals = self._limited(move, query.bound)
-                if columns.weights is not None:
-                    weigh(residuals, columns.weights)
-                add_by_code(residuals, codes, sums)
+            sums = np.zeros(self._bins[query.feature], np.int64)
+            residuals = self._limited(move, query.bound)
+            if columns.weights is not None:
+                weigh(residuals, columns.weights)
+            add_by_code(residuals, codes, sums)
         return ScaledInteger(sums, UNIT)
 
     def _coded_residuals(self, query: CodedResiduals) -> ScaledInteger:
@@ -279,24 +261,8 @@ class ExactAnswers(Partition):
         self._columns.let_go()
         return ScaledInteger(counts, self._part_of_a_row)
 
-    def _pair_residuals(self, query: PairResiduals) -> ScaledInteger:
-        if self._columns.weights is not None:
-            raise SensitivityError("rows with weights answer nothing about pairs of features")
-        if self._one_score.kind == COUNTS:
-            raise SensitivityError("rows with counts answer nothing about pairs of features")
-        columns, cells = self._columns, self._codes(query.pair)
-        with self._up_to_date(Move) as move:
-            sums = residual_sums(
-                columns.scores, columns.targets, *self._change(move), cells,
-                query.pair.n_cells, math.floor(query.bound / UNIT), self._one_score.is_logistic,
-            )  # fmt: skip
-        if not self._one_score.is_logistic:
-            weight = math.floor(COUNT_WEIGHT * query.bound / UNIT)
-            sums[1] = weight * count_rows(cells, query.pair.n_cells)
-        return ScaledInteger(sums, UNIT)
-
     @property
-    def _one_score(self) -> Loss | CountLoss:
+    def _one_score(self) -> Loss:
         """The loss, where rows have one score each; SensitivityError if they have several."""
         if isinstance(self._loss, Softmax):
             raise SensitivityError("rows of several classes answer ClassCounts and ClassResiduals")

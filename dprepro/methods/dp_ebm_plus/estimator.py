@@ -30,13 +30,15 @@ from dprepro.estimators.inputs import (
     read_training_rows,
     resolve_domain_of,
 )
-from dprepro.estimators.targets import target_range
-from dprepro.methods.dp_ebm_plus import ADJACENCY
-from dprepro.methods.dp_ebm_plus.algorithm import learn
+from dprepro.estimators.targets import target_range, task_of_labels
+from dprepro.estimators.weights import LARGEST_WEIGHT
+from dprepro.methods.dp_ebm_plus import ADJACENCY, classes
+from dprepro.methods.dp_ebm_plus.algorithm import EPOCHS, learn
+from dprepro.methods.dp_ebm_plus.booster import Booster
+from dprepro.methods.dp_ebm_plus.counts import CountBooster
 from dprepro.methods.dp_ebm_plus.curator import CuratedLoss, PlusCurator
-from dprepro.methods.dp_ebm_plus.function import Function
 from dprepro.methods.dp_ebm_plus.grid import possible_cuts
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, POISSON, SQUARED, Softmax
 from dprepro.methods.dp_ebm_plus.pairs import (
     LEAST_EPOCHS,
     check_names,

@@ -17,8 +17,7 @@ import numpy as np
 from scipy.special import expit
 
 from dprepro.methods.dp_ebm_plus.clipping import typical_deviation
-from dprepro.methods.dp_ebm_plus.kernel import BITS, LABELS, NUMBERS, to_units
-from dprepro.methods.dp_ebm_plus.smoothing import LINEAR, believable, expected_responses
+from dprepro.methods.dp_ebm_plus.kernel import BITS, COUNTS, LABELS, NUMBERS, rounded, to_units
 
 if TYPE_CHECKING:
     from dprepro.data.domain import Domain
@@ -41,10 +40,37 @@ class Start:
 
     Attributes
     ----------
-    is_logistic
-        Whether targets are labels.
+    rows, noise
+        About how many rows there are, and the standard deviation of the noise in their number.
+    level
+        The first intercept.
+    rate
+        The mean target.
+    slope
+        phi: by how much the mean target rises with the intercept.
+    residual
+        Of labels, where residuals are clipped in a row whose code is of typical length; of numbers,
+        about how large residuals are that are not clipped.
+    unit
+        Of the sizes that effects have a priori: see `prior.SIZES`.
+    """
+
+    rows: float
+    noise: float
+    level: float
+    rate: float
+    slope: float
+    residual: float
+    unit: float
+
+
+class Loss(ABC):
+    """A loss; its only objects are `LOGISTIC`, `SQUARED`, `POISSON` and `classes.SOFTMAX`.
+
+    Attributes
+    ----------
     kind
-        What the kernels are told: see `kernel.residual_sums`.
+        What kernels are told.
     released
         What an epoch releases, for the ledger.
     powers
@@ -58,7 +84,6 @@ class Start:
         Standard deviation of the intercept before any answer.
     """
 
-    is_logistic: ClassVar[bool]
     kind: ClassVar[int]
     released: ClassVar[str]
     powers: ClassVar[int]
@@ -114,7 +139,6 @@ class Start:
 class LogisticLoss(Loss):
     """Log loss: residual y - sigmoid(F)."""
 
-    is_logistic = True
     kind = LABELS
     released = (
         "for all rows, the sum of the label (0 or 1) less its predicted probability; for each "
@@ -209,7 +233,6 @@ def _area(p: np.ndarray, c: float) -> np.ndarray:
 class SquaredLoss(Loss):
     """Squared error: residual y - F, F clipped to the range of the targets."""
 
-    is_logistic = False
     kind = NUMBERS
     released = (
         "for all rows, the sum of the target less what is predicted so far; for each feature, sums "

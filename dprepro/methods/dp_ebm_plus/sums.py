@@ -14,13 +14,24 @@ from typing import Any
 import numpy as np
 
 from dprepro.additive.bins import Pair
-from dprepro.data.domain import Domain
-from dprepro.methods.dp_ebm_plus.exponential import TO_OCTAVES, power_of_two
-from dprepro.methods.dp_ebm_plus.kernel import UNIT, moved
-from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, ClassResiduals
-from dprepro.methods.dp_ebm_plus.strategy import NORM_BITS, whole_squares
-from dprepro.methods.dp_ebm_plus.weighing import weigh_vectors
-from dprepro.privacy.query import ScaledInteger
+from dprepro.methods.dp_ebm_plus.kernel import (
+    TO_OCTAVES,
+    UNIT,
+    add_by_code,
+    limited_residuals,
+    move_and_weigh,
+    moved,
+    power_of_two,
+)
+from dprepro.methods.dp_ebm_plus.queries import (
+    CENTRE_UNIT,
+    ClassResiduals,
+    Code,
+    Coded,
+    CodedResiduals,
+)
+from dprepro.methods.dp_ebm_plus.weighing import weigh, weigh_vectors
+from dprepro.privacy.query import ScaledInteger, SensitivityError
 from dprepro.runtime.kernels import kernel
 
 _ONE = 1 / UNIT
@@ -72,7 +83,7 @@ def coded_sums(
     changes : dict of int32 (B,)
         What to add to the scores of the rows in each bin, by feature.
     kind
-        Of residuals: see `kernel.limited_residuals`.
+        Of residuals: see `kernel.residual_sums`.
     weights : int32 (n,) or None
         See `weighing`.
 
@@ -127,10 +138,6 @@ def _too_large() -> SensitivityError:
         "norms of codes are too large: their squares must add up to less than "
         f"{2 ** (31 - NORM_BITS)}"
     )
-
-    def targets(self, y: np.ndarray, domain: Domain) -> np.ndarray:
-        """Return the numbers of the classes, int32 (n,), from what the reader gives."""
-        return np.clip(y, 0, self.n_classes - 1).astype(np.int32)
 
 
 @kernel("(int32[:, ::1], uint8[::1], int32[:, ::1])")
