@@ -52,7 +52,8 @@ from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.query import Instruction, Query
 
 ENTRIES: dict[type[Query], int] = {
-    Totals: 0, CodedHistogram: 1, CodedResiduals: 2, Residuals: 2, Magnitudes: 2,
+    Totals: 0, ClassCounts: 0, CodedHistogram: 1,
+    CodedResiduals: 2, ClassResiduals: 2, Residuals: 2, Magnitudes: 2,
 }  # fmt: skip
 """The entry of the ledger that each query belongs to."""
 
@@ -111,11 +112,13 @@ def _words(pair: MethodPair) -> str:
 
 
 def _table(rows: int, task: str, canary: bool) -> Table:
-    codes = np.repeat([0, 1], [_CROWD * rows, rows + int(canary)])
-    if task == "binary":
-        # Both labels have to occur in either world.
-        y = np.ones(_CROWD * rows + rows + int(canary))
-        y[: _CROWD * rows : _OTHERS] = y[_CROWD * rows + rows :] = 0
+    codes = np.repeat([0, 1], [rows // 2, rows + int(canary)])
+    if task != "regression":
+        # All labels have to occur in either world.
+        y = np.ones(rows // 2 + rows + int(canary))
+        y[: rows // 2 : _OTHERS] = y[rows // 2 + rows :] = 0
+        if task == "multiclass":
+            y[1 : rows // 2 : _OTHERS] = 2
     else:
         y = np.repeat(RANGE, [_CROWD * rows + rows, int(canary)])
     return pd.DataFrame({_CATEGORY.name: categories(codes, _CATEGORIES)}), y
@@ -321,8 +324,12 @@ class Adversary:
             centred = targets - 0.5 if self.is_logistic else targets
             parts = np.array([np.ones(centred.size), centred, 4 * centred**2][:size])
             return parts, math.sqrt(sum([1, 1 / 4, 1][:size]))
+        if isinstance(query, ClassCounts):
+            return _one_hot(targets.astype(int), size), 1.0
         if isinstance(query, CodedHistogram):
             return self._histogram(query.code)
+        if isinstance(query, ClassResiduals):
+            return self._of_classes(query, targets.astype(int)), float(query.bound)
         guesses = sigmoid(self._scores) if self.is_logistic else np.clip(self._scores, -0.5, 0.5)
         residuals = targets - guesses
         if isinstance(query, Magnitudes):
@@ -337,6 +344,17 @@ class Adversary:
             return codes * np.clip(residuals, -limits, limits), bound
         k = query.feature
         return _one_hot(self._bins[k], self._sizes[k]) * np.clip(residuals, -bound, bound), bound
+
+    def _of_classes(self, query: ClassResiduals, targets: np.ndarray) -> np.ndarray:
+        """Return code times residual vector of each row, shortened, float64 (C S, rows)."""
+        chances = np.exp(self._scores - self._scores.max(axis=1, keepdims=True))
+        residuals = np.eye(chances.shape[1])[targets] - chances / chances.sum(axis=1, keepdims=True)
+        codes = np.concatenate([self._code(each) for each in query.codes])
+        with np.errstate(divide="ignore", invalid="ignore"):  # a row whose code is 0 adds 0
+            longest = float(query.bound) / np.linalg.norm(codes, axis=0)
+            part = np.fmin(longest / np.linalg.norm(residuals, axis=1), 1.0)
+        vectors = residuals.T * part
+        return np.asarray((codes[:, None] * vectors[None]).reshape(-1, targets.size))
 
     def _code(self, code: Code) -> np.ndarray:
         """Return a feature's part of the rows' codes."""
