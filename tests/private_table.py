@@ -66,7 +66,7 @@ def write_table(folder: Path, task: str, rows: list[Row], card: str = "", **keys
         "epsilons": [1],
         "splits": 2,
         "seed": None,
-        "methods": ["dp-ebm-plus" if task == "multiclass" else "dp-ebm-plus"],
+        "methods": ["dp-ebm-plus"],
         **keys,
     }
     path = folder / "study.yaml"

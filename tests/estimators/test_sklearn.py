@@ -10,7 +10,6 @@ from dprepro.methods.dp_bag.estimator import DPBagClassifier
 from dprepro.methods.dp_ebm.ebm import EBMClassifier, EBMRegressor
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
 from dprepro.methods.dpboost.estimator import DPBoostClassifier, DPBoostRegressor
 from dprepro.methods.forests.estimator import DPRandomForest
 from dprepro.methods.gradient_descent.estimator import DPGradientDescentClassifier

@@ -27,10 +27,6 @@ from dprepro.methods.dp_ebm.curator import DPEBMCurator
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus.curator import PlusCurator
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.estimator import (
-    DPEBMPlusClassifier,
-    DPEBMPlusRegressor,
-)
 from dprepro.methods.dpboost.curator import DPBoostCurator
 from dprepro.methods.dpboost.estimator import DPBoostClassifier, DPBoostRegressor
 from dprepro.methods.forests.curator import ForestCurator

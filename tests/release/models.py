@@ -10,7 +10,6 @@ import pandas as pd
 from dprepro.additive.file import model_from_json, model_to_json
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
 from dprepro.release.statement import AuditRecord, Loaded, Publisher
 
 NAME = "a|b *_<i>`x`"

@@ -26,7 +26,6 @@ import dprepro.methods.dp_ebm_plus.curator
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
 from dprepro.privacy.curator_base import listening
 from dprepro.rows import answer_log, ingest, partition, store, table
 from dprepro.rows.folder import ANSWERS, Folder

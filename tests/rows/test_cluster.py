@@ -21,7 +21,6 @@ from distributed import Client, LocalCluster, wait, worker_client
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus import pairs
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
 from dprepro.privacy.curator_base import GaussianMechanism
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.query import ScaledInteger

@@ -5,13 +5,14 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from dprepro.methods.dp_ebm_plus.function import Function
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus import algorithm, classes
 from dprepro.methods.dp_ebm_plus.booster import Booster
 from dprepro.methods.dp_ebm_plus.counts import CountBooster
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, POISSON, SQUARED, Softmax
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.queries import (
     INTERCEPT,
     CodedHistogram,

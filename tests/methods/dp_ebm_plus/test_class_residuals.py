@@ -6,13 +6,19 @@ from itertools import product
 
 import numpy as np
 import pytest
+from dprepro.methods.dp_ebm_plus.exponential import HALVES, power_of_two
+from dprepro.methods.dp_ebm_plus.softmax import (
+    _BLOCK,
+    Softmax,
+    class_sums,
+    limited_residuals,
+)
 from scipy.special import softmax
 
 from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import Rows
 from dprepro.methods.dp_ebm_plus.bins import histogram
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers, PlusCurator
-from dprepro.methods.dp_ebm_plus.exponential import HALVES, power_of_two
 from dprepro.methods.dp_ebm_plus.kernel import UNIT, from_units, to_units
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC
 from dprepro.methods.dp_ebm_plus.queries import (
@@ -26,12 +32,6 @@ from dprepro.methods.dp_ebm_plus.queries import (
     Moves,
     Start,
     Totals,
-)
-from dprepro.methods.dp_ebm_plus.softmax import (
-    _BLOCK,
-    Softmax,
-    class_sums,
-    limited_residuals,
 )
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger

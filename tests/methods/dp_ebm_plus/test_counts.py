@@ -10,6 +10,11 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from dprepro.methods.dp_ebm_plus.one_way.estimator import (
+    DPEBMPlus22Classifier,
+    DPEBMPlus22Regressor,
+)
+from dprepro.methods.dp_ebm_plus.one_way.losses import POISSON
 from scipy.optimize import minimize
 
 from dprepro import load_model, save_model
@@ -29,11 +34,6 @@ from dprepro.methods.dp_ebm_plus.counts import POISSON as COUNTS
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers
 from dprepro.methods.dp_ebm_plus.kernel import COUNTS as OF_COUNTS
 from dprepro.methods.dp_ebm_plus.kernel import UNIT, from_units, limited_residuals, to_units
-from dprepro.methods.dp_ebm_plus.one_way.estimator import (
-    DPEBMPlus22Classifier,
-    DPEBMPlus22Regressor,
-)
-from dprepro.methods.dp_ebm_plus.one_way.losses import POISSON
 from dprepro.methods.dp_ebm_plus.queries import (
     INTERCEPT,
     Magnitudes,

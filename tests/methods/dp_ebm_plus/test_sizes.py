@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import laplace, multivariate_normal, norm
+from dprepro.methods.dp_ebm_plus.low_signal import LowSignalBooster
+from scipy.stats import norm
 
 from dprepro.additive.model import LEVELS
 from dprepro.methods.dp_ebm_plus import clipping
@@ -21,7 +22,8 @@ from dprepro.methods.dp_ebm_plus.clipping import (
     typical_deviation,
 )
 from dprepro.methods.dp_ebm_plus.kernel import UNIT
-from dprepro.methods.dp_ebm_plus.losses import SQUARED
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.methods.dp_ebm_plus.queries import Totals, totals_sensitivity
 from dprepro.privacy.query import NoisyAnswer
 from tests.methods.dp_ebm_plus.stub import booster
 

@@ -7,6 +7,12 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from dprepro.methods.dp_ebm_plus.one_way.bins import histogram
+from dprepro.methods.dp_ebm_plus.one_way.estimator import (
+    DPEBMPlus22Classifier,
+    DPEBMPlus22Regressor,
+)
+from dprepro.methods.dp_ebm_plus.softmax import Softmax
 from sklearn.base import clone
 
 from dprepro.data.domain import Domain
@@ -17,7 +23,7 @@ from dprepro.methods.dp_ebm_plus.counts import POISSON
 from dprepro.methods.dp_ebm_plus.curator import WEIGHTED, ExactAnswers
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.kernel import to_units
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, POISSON, SQUARED, Softmax
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.queries import (
     INTERCEPT,
     ClassCounts,
@@ -31,6 +37,7 @@ from dprepro.methods.dp_ebm_plus.queries import (
     Totals,
     totals_sensitivity,
 )
+from dprepro.methods.dp_ebm_plus.queries import Histogram as PlainHistogram
 from dprepro.methods.dp_ebm_plus.weighing import weigh, weigh_vectors, weighted_counts
 from tests.methods.dp_ebm_plus.coded_rows import random_codes
 from tests.methods.dp_ebm_plus.plus_table import DOMAIN, FEATURES, RANGE, table
