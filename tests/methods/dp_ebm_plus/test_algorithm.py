@@ -12,7 +12,7 @@ from dprepro.methods.dp_ebm_plus import algorithm, classes
 from dprepro.methods.dp_ebm_plus.booster import Booster
 from dprepro.methods.dp_ebm_plus.counts import CountBooster
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, POISSON, SQUARED, Softmax
 from dprepro.methods.dp_ebm_plus.queries import (
     INTERCEPT,
     CodedHistogram,

@@ -19,8 +19,8 @@ from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import Rows
 from dprepro.methods.dp_ebm_plus.bins import histogram
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers, PlusCurator
-from dprepro.methods.dp_ebm_plus.kernel import UNIT, from_units, to_units
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC
+from dprepro.methods.dp_ebm_plus.kernel import HALVES, UNIT, from_units, power_of_two, to_units
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, Softmax
 from dprepro.methods.dp_ebm_plus.queries import (
     INTERCEPT,
     ClassCounts,
@@ -33,6 +33,7 @@ from dprepro.methods.dp_ebm_plus.queries import (
     Start,
     Totals,
 )
+from dprepro.methods.dp_ebm_plus.sums import _BLOCK_OF_VECTORS, class_sums, limited_vectors
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private_rows import Private

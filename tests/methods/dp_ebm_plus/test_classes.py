@@ -8,16 +8,6 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from dprepro.methods.dp_ebm_plus.one_way.bins import binned, histogram
-from dprepro.methods.dp_ebm_plus.one_way.booster import Effect, averaging, question
-from dprepro.methods.dp_ebm_plus.one_way.classes import (
-    SOFTMAX,
-    ClassBooster,
-    ClassFunctions,
-    _start,
-)
-from dprepro.methods.dp_ebm_plus.one_way.estimator import DPEBMPlus22Classifier
-from dprepro.methods.dp_ebm_plus.one_way.losses import Start
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -27,6 +17,16 @@ from dprepro.additive.export.plain import to_python
 from dprepro.additive.file import load_model, model_from_json, model_to_json, save_model
 from dprepro.additive.shapes import shapes_of
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.methods.dp_ebm_plus.bins import binned, histogram
+from dprepro.methods.dp_ebm_plus.booster import Effect, averaging, question
+from dprepro.methods.dp_ebm_plus.classes import (
+    SOFTMAX,
+    ClassBooster,
+    ClassFunctions,
+    _start,
+)
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
+from dprepro.methods.dp_ebm_plus.losses import Start
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.query import NoisyAnswer
 from dprepro.release.predicting import Wanted, predictions

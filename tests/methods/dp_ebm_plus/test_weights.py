@@ -19,11 +19,11 @@ from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import Rows
 from dprepro.estimators.weights import read_weights
 from dprepro.methods.dp_ebm_plus import curator
-from dprepro.methods.dp_ebm_plus.counts import POISSON
+from dprepro.methods.dp_ebm_plus.bins import histogram
 from dprepro.methods.dp_ebm_plus.curator import WEIGHTED, ExactAnswers
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.kernel import to_units
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, POISSON, SQUARED, Softmax
 from dprepro.methods.dp_ebm_plus.queries import (
     INTERCEPT,
     ClassCounts,
@@ -37,7 +37,6 @@ from dprepro.methods.dp_ebm_plus.queries import (
     Totals,
     totals_sensitivity,
 )
-from dprepro.methods.dp_ebm_plus.queries import Histogram as PlainHistogram
 from dprepro.methods.dp_ebm_plus.weighing import weigh, weigh_vectors, weighted_counts
 from tests.methods.dp_ebm_plus.coded_rows import random_codes
 from tests.methods.dp_ebm_plus.plus_table import DOMAIN, FEATURES, RANGE, table
@@ -174,10 +173,10 @@ def test_weights_are_shares_of_the_largest_rounded_down():
 
 X, LABELS, TARGETS = table(2000)
 FITS = {
-    "labels": (DPEBMPlus22Classifier, DOMAIN, LABELS),
-    "numbers": (DPEBMPlus22Regressor, RANGE, TARGETS),
-    "counts": (partial(DPEBMPlus22Regressor, loss="poisson"), COUNTS, 3 * np.round(TARGETS + 2)),
-    "classes": (DPEBMPlus22Classifier, CLASSES, LABELS + (X["x"] > 0.8).to_numpy()),
+    "labels": (DPEBMPlusClassifier, DOMAIN, LABELS),
+    "numbers": (DPEBMPlusRegressor, RANGE, TARGETS),
+    "counts": (partial(DPEBMPlusRegressor, loss="poisson"), COUNTS, 3 * np.round(TARGETS + 2)),
+    "classes": (DPEBMPlusClassifier, CLASSES, LABELS + (X["x"] > 0.8).to_numpy()),
 }
 
 
