@@ -6,19 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dprepro.methods.dp_ebm_plus.function import Answer
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from scipy.special import expit
 
-from dprepro.methods.dp_ebm_plus.booster import budget_allocation
-from dprepro.methods.dp_ebm_plus.clipping import MAGNITUDES
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.methods.dp_ebm_plus.queries import (
-    INTERCEPT,
-    CodedResiduals,
-    Magnitudes,
-    Move,
-    Residuals,
+from dprepro.methods.dp_ebm_plus.booster import (
+    Average,
+    Effect,
+    averaging,
+    noise_of_average,
 )
 from dprepro.methods.dp_ebm_plus.clipping import MAGNITUDES
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED

@@ -5,8 +5,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from dprepro.methods.dp_ebm_plus.function import Answer, Function
-from dprepro.methods.dp_ebm_plus.low_signal import InterceptTracking, LowSignalBooster
 from scipy.optimize import brentq
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
@@ -14,9 +12,9 @@ from dprepro.methods.dp_ebm_plus import algorithm
 from dprepro.methods.dp_ebm_plus.booster import Booster
 from dprepro.methods.dp_ebm_plus.counts import CountBooster
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.kernel import LARGEST, UNIT, from_units, move_scores, to_units
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.methods.dp_ebm_plus.queries import INTERCEPT, CodedResiduals, Magnitudes, Residuals
+from dprepro.methods.dp_ebm_plus.kernel import UNIT, from_units, to_units
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, POISSON, SQUARED
+from dprepro.methods.dp_ebm_plus.queries import CodedResiduals, Residuals
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.query import NoisyAnswer
 from tests.methods.dp_ebm_plus.plain import PlainCurator

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from dprepro.methods.dp_ebm_plus.function import Answer, Damping
 from scipy.special import expit
 
 from dprepro.methods.dp_ebm_plus import algorithm
+from dprepro.methods.dp_ebm_plus.booster import Answer, Damping
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC
 from tests.methods.dp_ebm_plus.stub import booster, gaussian, learn
 

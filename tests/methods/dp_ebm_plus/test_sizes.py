@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from dprepro.methods.dp_ebm_plus.low_signal import LowSignalBooster
-from scipy.stats import norm
+from scipy.stats import laplace, multivariate_normal, norm
 
 from dprepro.additive.model import LEVELS
 from dprepro.methods.dp_ebm_plus import clipping
@@ -22,8 +21,7 @@ from dprepro.methods.dp_ebm_plus.clipping import (
     typical_deviation,
 )
 from dprepro.methods.dp_ebm_plus.kernel import UNIT
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.methods.dp_ebm_plus.queries import Totals, totals_sensitivity
+from dprepro.methods.dp_ebm_plus.losses import SQUARED
 from dprepro.privacy.query import NoisyAnswer
 from tests.methods.dp_ebm_plus.stub import booster
 
