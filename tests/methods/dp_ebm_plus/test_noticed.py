@@ -4,13 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dprepro.methods.dp_ebm_plus.function import Damping, Function
 
-from dprepro.methods.dp_ebm_plus import booster, curator, strategy
-from dprepro.methods.dp_ebm_plus import booster as booster_module
-from dprepro.methods.dp_ebm_plus.booster import Booster
-from dprepro.methods.dp_ebm_plus.clipping import EDGES
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED, LogisticLoss, SquaredLoss
+from dprepro.methods.dp_ebm_plus import algorithm, bins, booster, counts, curator, sums
+from dprepro.methods.dp_ebm_plus.booster import Average, Booster, Damping
+from dprepro.methods.dp_ebm_plus.classes import SoftmaxLoss
+from dprepro.methods.dp_ebm_plus.clipping import EDGES, MAGNITUDES
+from dprepro.methods.dp_ebm_plus.losses import (
+    LOGISTIC,
+    POISSON,
+    SQUARED,
+    LogisticLoss,
+    Softmax,
+    SquaredLoss,
+)
 from dprepro.methods.dp_ebm_plus.queries import INTERCEPT
 from dprepro.methods.dp_ebm_plus.strategy import Mix, Strategy
 from tests.methods.dp_ebm_plus.test_algorithm import agree, fit, page
