@@ -112,13 +112,11 @@ def _words(pair: MethodPair) -> str:
 
 
 def _table(rows: int, task: str, canary: bool) -> Table:
-    codes = np.repeat([0, 1], [rows // 2, rows + int(canary)])
-    if task != "regression":
-        # All labels have to occur in either world.
-        y = np.ones(rows // 2 + rows + int(canary))
-        y[: rows // 2 : _OTHERS] = y[rows // 2 + rows :] = 0
-        if task == "multiclass":
-            y[1 : rows // 2 : _OTHERS] = 2
+    codes = np.repeat([0, 1], [_CROWD * rows, rows + int(canary)])
+    if task == "binary":
+        # Both labels have to occur in either world.
+        y = np.ones(_CROWD * rows + rows + int(canary))
+        y[: _CROWD * rows : _OTHERS] = y[_CROWD * rows + rows :] = 0
     else:
         y = np.repeat(RANGE, [_CROWD * rows + rows, int(canary)])
     return pd.DataFrame({_CATEGORY.name: categories(codes, _CATEGORIES)}), y
