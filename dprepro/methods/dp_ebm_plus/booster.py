@@ -89,8 +89,7 @@ class Answer(NamedTuple):
     Attributes
     ----------
     sums : float64 (B,)
-        Sums of residuals, with noise; for a pair (2, B), see `PairResiduals`; for a code with a mix
-        its numbers (C,), see `Code`.
+        Sums of residuals, with noise; for a code with a mix its numbers (C,), see `Code`.
     deviation : float or float64 (B,)
         The standard deviation of the noise.
     """

@@ -42,16 +42,6 @@ _FRACTIONS = np.array(
 )
 """Powers of ten, 12 a decade, from 1 down over five decades."""
 
-FINEST = 250
-"""No bin aims at fewer rows than this share of all. Codes are uint8: more categories are joined; of
-cells a number has 249 at most, and missing values."""
-
-_COARSEST = 24
-"""A numeric bin that holds one in so many of all rows is closed, whatever the noise."""
-
-_MISSING_SEEN = 4.0
-"""Deviations of noise above which missing values are taken to be there."""
-
 
 def grid_edges(feature: NumericFeature) -> np.ndarray:
     """Return the edges between a numeric feature's cells, float64 ascending (C,).

@@ -83,7 +83,7 @@ def coded_sums(
     changes : dict of int32 (B,)
         What to add to the scores of the rows in each bin, by feature.
     kind
-        Of residuals: see `kernel.residual_sums`.
+        Of residuals: see `kernel.limited_residuals`.
     weights : int32 (n,) or None
         See `weighing`.
 
