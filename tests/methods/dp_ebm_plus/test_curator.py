@@ -8,6 +8,7 @@ import pytest
 from dprepro.estimators.inputs import Rows
 from dprepro.methods.dp_ebm_plus import algorithm
 from dprepro.methods.dp_ebm_plus.bins import histogram
+from dprepro.methods.dp_ebm_plus.clipping import MAGNITUDES
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers, PlusCurator
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.kernel import to_units
