@@ -16,8 +16,7 @@ pytestmark = pytest.mark.audits
 def test_the_outputs_hold_much_of_mu(task, trials, least):
     """Distance of the means in units of the noise, against mu(epsilon, delta), which is spent.
 
-    Of a regression the model alone shows less: a canary of an extreme target moves counts of
-    residuals by size, which it shows as little of as of the intercept.
+    Here it is 0.41 of that for labels, and 0.23 for numbers: functions are drawn towards 0.
     """
     epsilon, runs = 8.0, run_trials(find_case("dp-ebm-plus", task, epsilon=8.0), trials, seed=3)
     present, absent = runs.outputs[runs.present], runs.outputs[~runs.present]
