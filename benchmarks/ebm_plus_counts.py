@@ -28,6 +28,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+from dprepro.methods.dp_ebm_plus.one_way.estimator import DPEBMPlus22Regressor
 from interpret.glassbox import ExplainableBoostingRegressor
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import mean_poisson_deviance, root_mean_squared_error
@@ -36,7 +37,6 @@ from sklearn.model_selection import train_test_split
 from dprepro.data.dataset import load
 from dprepro.data.domain import Domain
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.one_way.estimator import DPEBMPlus22Regressor
 
 TABLE = "bike-sharing"
 DELTA = 1e-6

@@ -52,9 +52,7 @@ def audit(
     ] = None,
     epsilon: Annotated[float, typer.Option(help="The stated epsilon.")] = 1.0,
     delta: Annotated[float, typer.Option(help="The stated delta.")] = 1e-6,
-    task: Annotated[
-        Task | None, typer.Option(help="Only this kind of task; default: all.")
-    ] = None,
+    task: Annotated[Task | None, typer.Option(help="Only this kind of task; default: all.")] = None,
     trials: Annotated[
         int | None, typer.Option(help="Number of runs; default: that of the case.")
     ] = None,

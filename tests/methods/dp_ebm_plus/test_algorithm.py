@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from dprepro.methods.dp_ebm_plus.function import Function
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus import algorithm, classes

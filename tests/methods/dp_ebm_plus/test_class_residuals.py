@@ -6,13 +6,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from dprepro.methods.dp_ebm_plus.exponential import HALVES, power_of_two
-from dprepro.methods.dp_ebm_plus.softmax import (
-    _BLOCK,
-    Softmax,
-    class_sums,
-    limited_residuals,
-)
 from scipy.special import softmax
 
 from dprepro.data.domain import Domain

@@ -10,11 +10,6 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from dprepro.methods.dp_ebm_plus.one_way.estimator import (
-    DPEBMPlus22Classifier,
-    DPEBMPlus22Regressor,
-)
-from dprepro.methods.dp_ebm_plus.one_way.losses import POISSON
 from scipy.optimize import minimize
 
 from dprepro import load_model, save_model

@@ -7,12 +7,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from dprepro.methods.dp_ebm_plus.one_way.bins import histogram
-from dprepro.methods.dp_ebm_plus.one_way.estimator import (
-    DPEBMPlus22Classifier,
-    DPEBMPlus22Regressor,
-)
-from dprepro.methods.dp_ebm_plus.softmax import Softmax
 from sklearn.base import clone
 
 from dprepro.data.domain import Domain
