@@ -76,6 +76,10 @@ _OFFSET = 0.4
 _LEAST_SAMPLING = 1e-6
 """Least variance of a sum from sampling, in that from noise, so that both can be told apart."""
 
+_SETTLING = 1
+"""Epochs of a regression in which functions stay. Where few of many residuals are large, the middle
+is far from the mean: it moves first, as else all functions would make up for it."""
+
 _FASTEST, _SLOWEST = 1.5, 0.3
 """By what the pace may rise or fall from one epoch to the next."""
 
@@ -442,9 +446,7 @@ class Booster:
         ]
         self.damping.follow(answers)
         spread = self.spread
-        # Where few of many residuals are large, the middle is far from the mean: it moves first,
-        # as else all functions would make up for it.
-        moving = self.moves and (number > 0 or not self.loss.counts_sizes)
+        moving = self.moves and (number >= _SETTLING or not self.loss.counts_sizes)
         changes = []
         for effect, question, each in zip(self.effects, self._questions, sums, strict=True):
             self._take(effect, each, noisy.scale, number, spread)
