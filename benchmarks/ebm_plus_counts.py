@@ -27,7 +27,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from dprepro.methods.dp_ebm_plus.one_way.estimator import DPEBMPlus22Regressor
 from interpret.glassbox import ExplainableBoostingRegressor
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import mean_poisson_deviance, root_mean_squared_error
