@@ -407,19 +407,16 @@ class Booster:
         are clipped as the features' are, with far less noise. A priori a - m ~ N(0, `_OFFSET`^2)
         in units of the residuals, and m ~ N(0, `Loss.prior`^2).
         """
-        mean, of_mean = self._told_of(self.level)
-        middle, of_middle = self._told_of(self.middle)
-        tie = (_OFFSET * self._usual / self.start.slope) ** -2
+        of_mean = self.level.answers.deviation**-2
+        of_middle = self.middle.answers.deviation**-2
+        tie = (_OFFSET * self._usual) ** -2
         own = self.loss.prior**-2
+        mean = of_mean * float(self.level.answers.mean[0]) if of_mean else 0.0
+        middle = of_middle * float(self.middle.answers.mean[0]) if of_middle else 0.0
         both = (of_mean + tie) * (of_middle + tie + own) - tie**2
         a = ((of_middle + tie + own) * mean + tie * middle) / both
         m = ((of_mean + tie) * middle + tie * mean) / both
         self._levels = np.array([a]), np.array([m])
-
-    def _told_of(self, level: Effect) -> tuple[float, float]:
-        """Return what answers say of a level, times its precision, and this."""
-        precision = level.answers.deviation**-2
-        return (precision * float(level.answers.mean[0]) if precision else 0.0), precision
 
     def levels(self) -> tuple[Move, Move]:
         """Move both levels of a regression to where they were settled."""
