@@ -237,7 +237,7 @@ def test_rare_large_counts_are_not_clipped_away():
     means = np.where(X["x"] > 0.98, 500.0, 1.0)
     y = np.minimum(rng.poisson(means), 1000).astype(float)
     domain = Domain(FEATURES[:2], (0.0, 1000.0))
-    model = DPEBMPlus22Regressor(10, domain=domain, random_state=0, loss="poisson").fit(X, y)
+    model = DPEBMPlusRegressor(10, domain=domain, random_state=0, loss="poisson").fit(X, y)
     own = model.predict(X)
     assert own.mean() == pytest.approx(y.mean(), rel=0.1)
     assert deviance(y, own) < 0.15 * deviance(y, np.full_like(y, y.mean()))
@@ -251,7 +251,7 @@ def test_copies_of_a_feature_do_not_go_too_far_together():
     y = np.minimum(rng.poisson(np.exp(1 + 0.8 * z)), 300).astype(float)
     domain = Domain(tuple(NumericFeature(name, -4, 4) for name in names), (0.0, 300.0))
     for epsilon in (1.0, 1e4):
-        model = DPEBMPlus22Regressor(epsilon, domain=domain, random_state=0, loss="poisson")
+        model = DPEBMPlusRegressor(epsilon, domain=domain, random_state=0, loss="poisson")
         own = model.fit(X, y).predict(X)
         assert own.mean() == pytest.approx(y.mean(), rel=0.05)
         assert deviance(y, own) < 1.5 * deviance(y, np.exp(1 + 0.8 * z))
@@ -292,7 +292,7 @@ def test_another_loss_is_refused_and_a_classifier_has_none():
 
 
 def test_a_config_can_ask_for_counts_where_targets_are_numbers():
-    method = registry.get("dp-ebm-plus-22")
+    method = registry.get("dp-ebm-plus")
     method.check_values("regression", 1.0, {"loss": "poisson"})
     with pytest.raises(ValueError, match="loss: not for a binary task, leave it out"):
         method.check_values("binary", 1.0, {"loss": "poisson"})
