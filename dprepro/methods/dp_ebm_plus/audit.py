@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dprepro.additive.bins import Pair
 from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, categories
 from dprepro.audit.distinguishers import Ceiling
 from dprepro.audit.likelihood_ratio import Answer, Evidence, Known, Unexplained, sigmoid
@@ -357,13 +356,13 @@ class Adversary:
     def _code(self, code: Code) -> np.ndarray:
         """Return a feature's part of the rows' codes."""
         k = code.feature
-        assert not isinstance(k, Pair), "the audit's fits have no pairs"
+        assert isinstance(k, int), "the fits of the audit have no pairs"
         return _coded(code, _one_hot(self._bins[k], self._sizes[k]))
 
     def _histogram(self, code: Code) -> tuple[np.ndarray, float]:
         """Return the codes of the rows' cells, and the length of the longest code of a cell."""
         k = code.feature
-        assert not isinstance(k, Pair), "a histogram is of a feature"
+        assert isinstance(k, int), "a histogram is of a feature"
         cells = np.append(self.known.cells[:, k], self.known.canary[k])
         cells = np.where(cells < 0, code.n_bins + cells, cells)
         self._cells[k] = cells
