@@ -76,7 +76,7 @@ and the least share of residuals within the bound that is believed."""
 _OFFSET = 0.4
 """Standard deviation of the mean less the middle a priori, in that of the residuals."""
 
-_LEAST_SAMPLING = 1e-6
+_LEAST_SAMPLING = 1e-3
 """Least variance of a sum from sampling, in that from noise, so that both can be told apart."""
 
 
