@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dprepro.additive.bins import Pair
 from dprepro.audit.case import AuditSetting, Case, MethodPair, Table, categories
 from dprepro.audit.distinguishers import Ceiling
 from dprepro.audit.likelihood_ratio import Answer, Evidence, Known, Unexplained, sigmoid
@@ -338,7 +337,7 @@ class Adversary:
         Without a mix M is 1 for b = c, and else 0.
         """
         k = code.feature
-        assert not isinstance(k, Pair), "the audit's fits have no pairs"
+        assert isinstance(k, int), "the fits of the audit have no pairs"
         numbers = _one_hot(self._bins[k], self._sizes[k])
         if code.mix is not None:
             numbers = code.mix.astype(np.float64) * _CENTRE @ numbers
