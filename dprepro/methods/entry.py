@@ -271,9 +271,11 @@ class Made:
         }  # fmt: skip
         taken = inspect.signature(kind).parameters
         given = {name: value for name, value in found.items() if name in taken}
-        kinds = {parameter.kind for parameter in taken.values()}
-        others = [] if inspect.Parameter.VAR_KEYWORD in kinds else sorted({*params} - {*taken})
-        if others:
+        tasks: tuple[TaskKind, ...] = ("binary", "regression")
+        elsewhere = {
+            p for task in tasks for p in inspect.signature(self.estimator(task)).parameters
+        }
+        if others := sorted(({*params} & elsewhere) - {*taken}):
             raise ValueError(f"{', '.join(others)}: not for a {setting.task} task, leave it out")
         made: Estimator = kind(**(given | self.fixed | params))
         return made

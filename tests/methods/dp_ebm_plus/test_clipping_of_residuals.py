@@ -107,9 +107,8 @@ def unclipped(scores, targets, last, change, codes, n_bins, bound, logistic):
     return residual_sums(scores, targets, last, change, codes, n_bins, 2**24, logistic)
 
 
-def unlimited(scores, targets, codes_of, query, changes, logistic):
-    query = replace(query, charged=1e6, bound=1e6)
-    return coded_sums(scores, targets, codes_of, query, changes, logistic)
+def unlimited(scores, targets, codes_of, query, *more):
+    return coded_sums(scores, targets, codes_of, replace(query, charged=1e6, bound=1e6), *more)
 
 
 @CASES

@@ -263,7 +263,7 @@ def test_a_loss_from_elsewhere_does_not_see_the_rows():
             return super().targets(y, domain)
 
     seen = []
-    with pytest.raises(SensitivityError, match="only LOGISTIC, SQUARED and Softmax"):
+    with pytest.raises(SensitivityError, match="only LOGISTIC, SQUARED, POISSON and Softmax"):
         curator(Spy())
     assert not seen
 
