@@ -271,9 +271,9 @@ class Made:
         }  # fmt: skip
         taken = inspect.signature(kind).parameters
         given = {name: value for name, value in found.items() if name in taken}
-        kinds = {parameter.kind for parameter in taken.values()}
-        others = [] if inspect.Parameter.VAR_KEYWORD in kinds else sorted({*params} - {*taken})
-        if others:
+        other = self.estimator("binary" if setting.task == "regression" else "regression")
+        elsewhere = inspect.signature(other).parameters if {*params} - {*taken} else {}
+        if others := sorted(({*params} & {*elsewhere}) - {*taken}):
             raise ValueError(f"{', '.join(others)}: not for a {setting.task} task, leave it out")
         made: Estimator = kind(**(given | self.fixed | params))
         return made

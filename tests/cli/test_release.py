@@ -105,14 +105,12 @@ def test_several_classes_are_released_as_two_are(tmp_path: Path, state: Path) ->
     planned = dprepro("budget", card, "--plan", *DELTA)
     assert planned.startswith("patients, by dp-ebm-plus (add/remove-one), for each row")
     assert "epsilon 0.6, delta 1e-05 each: 3 more fit" in planned
-    said = release(card, "--attack", 40)
+    said = release(card)
     assert "Method:   dp-ebm-plus, exact noise, no seed" in said
     assert {path.name for path in out.iterdir()} == FILES | {"registry.yaml", "README.md"}
     statement = Statement.model_validate_json((out / "statement.json").read_bytes())
     assert (statement.privacy.holds, statement.data.task) == (True, "multiclass")
     assert statement.not_covered.reads == []
-    assert statement.publisher.attack is not None
-    assert statement.publisher.attack.shadow_models == 40
     assert "3 classes" in (out / "registry.yaml").read_text(encoding="utf-8")
     model = load_model(out / "model.json")
     assert (model.task, model.class_names) == ("multiclass", ("low", "middle", "high"))
@@ -125,6 +123,14 @@ def test_several_classes_are_released_as_two_are(tmp_path: Path, state: Path) ->
     ]  # fmt: skip
     with pytest.raises(DpreproError, match="beyond the budget"):
         release(card, "-o", tmp_path / "second")
+
+
+def test_several_classes_are_attacked_as_two_are(tmp_path: Path, state: Path) -> None:
+    config = write_table(tmp_path, "multiclass", rows_of("multiclass", 300), LIMIT)
+    release(config.with_name("patients.yaml"), "--attack", 40)
+    statement = Statement.model_validate_json((tmp_path / "out" / "statement.json").read_bytes())
+    assert statement.publisher.attack is not None
+    assert statement.publisher.attack.shadow_models == 40
 
 
 def test_a_release_reads_card_and_rows_once_and_plans_once(

@@ -195,7 +195,8 @@ class Effect:
     @property
     def spread(self) -> float:
         """The variance of the function over the rows."""
-        return self._variance_of(self.values)
+        mean = weighted_mean(self.values, self.counts)
+        return weighted_mean((self.values - mean) ** 2, self.counts)
 
     def known(self) -> tuple[np.ndarray, float]:
         """Return what is known of a row's score by its bin, float64 (B,), and its variance."""
@@ -204,10 +205,6 @@ class Effect:
     def centred(self, values: np.ndarray) -> np.ndarray:
         """Return values, float64 (B,), less what other functions are to learn: their mean."""
         return np.asarray(values - weighted_mean(values, self.counts))
-
-    def _variance_of(self, values: np.ndarray) -> float:
-        mean = weighted_mean(values, self.counts)
-        return weighted_mean((values - mean) ** 2, self.counts)
 
 
 class Question(ABC):

@@ -248,7 +248,8 @@ class ExactAnswers(Partition):
             k = code.feature
             has = k.n_cells if isinstance(k, Pair) else self._bins[k]
             if code.n_bins != has:
-                raise SensitivityError(f"a code of {code.n_bins} bins for {k}, which has {has}")
+                what = "a pair" if isinstance(k, Pair) else f"feature {k}"
+                raise SensitivityError(f"a code of {code.n_bins} bins for {what}, which has {has}")
         with self._up_to_date(Moves) as moves:
             yield {} if moves is None else {move.feature: move.change for move in moves.moves}
 
