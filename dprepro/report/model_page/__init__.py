@@ -59,8 +59,6 @@ class Content:
     bands, intervals
         In sentences, what the bands are and are not, and how near targets are to predictions; empty
         if the noise is not known, and if that was not released.
-    had_few_rows
-        Whether the noise was large for so few rows, so that the bands need a warning.
     data
         What the script works with, as JSON that is safe within HTML.
     """
@@ -75,7 +73,6 @@ class Content:
     guarantee: Guarantee
     origin: tuple[tuple[str, str], ...]
     bands: tuple[str, ...]
-    had_few_rows: bool
     intervals: tuple[str, ...]
     data: Markup
 
@@ -108,13 +105,7 @@ def content_of(
     unit_title: str = "",
 ) -> Content:
     """Return what the page of a model shows; see `model_page`."""
-    from dprepro.additive.describe import (
-        bands_in_words,
-        had_few_rows,
-        intervals_in_words,
-        measure_of,
-        unit_of,
-    )
+    from dprepro.additive.describe import bands_in_words, intervals_in_words, measure_of, unit_of
     from dprepro.additive.file import model_to_json
     from dprepro.additive.record import checked_record
     from dprepro.estimators.contract import ledger_of
@@ -136,7 +127,6 @@ def content_of(
         else _guarantee(titled(ledger, unit_title)),
         origin=tuple(_facts(values["origin"], unit_title)),
         bands=tuple(bands_in_words(model)),
-        had_few_rows=had_few_rows(model),
         intervals=tuple(intervals_in_words(model)),
         data=embedded(_data(model, values, name)),
     )
