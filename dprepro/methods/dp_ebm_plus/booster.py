@@ -30,7 +30,7 @@ from dprepro.methods.dp_ebm_plus.clipping import (
     share_within,
 )
 from dprepro.methods.dp_ebm_plus.kernel import LARGEST, from_units, rounded, to_units
-from dprepro.methods.dp_ebm_plus.losses import Loss, Start, weighted_mean
+from dprepro.methods.dp_ebm_plus.losses import Loss, Response, Start, weighted_mean
 from dprepro.methods.dp_ebm_plus.prior import (
     OF_SIZES,
     REACHES,
@@ -346,7 +346,7 @@ class Booster:
     def infer_all(self) -> None:
         """Let every question find what is known of its function, and nothing move."""
         for effect, question in self.asked:
-            self._infer(effect, question, self.spread)
+            self._infer(effect, question, self._response(effect, self.spread))
 
     @property
     def spread(self) -> float:
@@ -443,9 +443,10 @@ class Booster:
         moving = self.moves and (number >= _SETTLING or not self.loss.counts_sizes)
         changes = []
         for effect, question, each in zip(self.effects, self._questions, sums, strict=True):
-            self._take(effect, each, noisy.scale, number, spread)
+            response = self._response(effect, spread)
+            self._take(effect, each, noisy.scale, number, response)
             if moving:
-                changes.append(self._change(effect, self._infer(effect, question, spread)))
+                changes.append(self._change(effect, self._infer(effect, question, response)))
         if not moving:
             return [self._learn_level(total, noise, number)]
         along = [mix.along(change) for mix, change in zip(mixes, changes, strict=True)]
@@ -457,20 +458,15 @@ class Booster:
         return [self._learn_level(total, noise, number), *moves]
 
     def _take(
-        self, effect: Effect, sums: np.ndarray, scale: float, number: int, spread: float
+        self, effect: Effect, sums: np.ndarray, scale: float, number: int, response: Response
     ) -> None:
         """Add sums of residuals to the answers about a function; see `_infer`."""
-        expected, _ = self._response(effect, spread)
         rows = self.within * effect.counts
-        effect.answers.add(sums + rows * expected, scale, self.weights[number])
+        effect.answers.add(sums + rows * response[0], scale, self.weights[number])
 
-    def _infer(self, effect: Effect, question: Question, spread: float) -> Posterior:
-        """Return what is known of a function, given all answers.
-
-        `spread` is the variance of the sum of all functions, as if features were independent.
-        """
-        loss = self.loss
-        expected, slopes = self._response(effect, spread)
+    def _infer(self, effect: Effect, question: Question, response: Response) -> Posterior:
+        """Return what is known of a function, given all answers and its `_response`."""
+        loss, (expected, slopes) = self.loss, response
         rows = self.within * effect.counts
         gained, h = effect.answers.mean - rows * expected, rows * slopes
         shared = question.strategy.noise(effect.answers.deviation)
@@ -483,8 +479,11 @@ class Booster:
         own = np.maximum(h * sampling, _LEAST_SAMPLING * noise)
         return question.posterior(t, own, shared, h, self.start.unit)
 
-    def _response(self, effect: Effect, spread: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return `Loss.response` of a function; `spread` is that of `_infer`."""
+    def _response(self, effect: Effect, spread: float) -> Response:
+        """Return `Loss.response` of a function.
+
+        `spread` is the variance of the sum of all functions, as if features were independent.
+        """
         values, own = effect.known()
         level = float(self.level.values[0])
         return self.loss.response(values, effect.shares, self.start, level, spread - own)

@@ -40,7 +40,14 @@ from dprepro.methods.dp_ebm_plus.algorithm import divide
 from dprepro.methods.dp_ebm_plus.booster import Answer, Booster, Effect
 from dprepro.methods.dp_ebm_plus.curator import PlusCurator
 from dprepro.methods.dp_ebm_plus.kernel import to_units
-from dprepro.methods.dp_ebm_plus.losses import LogisticLoss, Start, chances, mean_of, weighted_mean
+from dprepro.methods.dp_ebm_plus.losses import (
+    LogisticLoss,
+    Response,
+    Start,
+    chances,
+    mean_of,
+    weighted_mean,
+)
 from dprepro.methods.dp_ebm_plus.prior import Posterior
 from dprepro.methods.dp_ebm_plus.queries import (
     INTERCEPT,
@@ -75,7 +82,7 @@ class SoftmaxLoss(LogisticLoss):
 
     def response(
         self, values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> Response:
         """Return the probabilities of a class to expect, by its margins, which are its slopes."""
         found = mean_of(chances(values, shares, start, level, others))
         return found, np.maximum(found, _LEAST_SLOPE)
@@ -211,8 +218,9 @@ class ClassBooster(Booster):
         for each, question, part in zip(self.functions, self._questions, numbers[1:], strict=True):
             mix, changes = question.strategy.mix, []
             for effect, sums, spread in zip(each, part.T, spreads, strict=True):
-                self._take(effect, mix.sums(sums), noisy.scale, number, spread)
-                changes.append(self._change(effect, self._infer(effect, question, spread)))
+                response = self._response(effect, spread)
+                self._take(effect, mix.sums(sums), noisy.scale, number, response)
+                changes.append(self._change(effect, self._infer(effect, question, response)))
             mean = sum(changes) / self.classes
             along.append(np.stack([mix.along(change - mean) for change in changes], axis=1))
             moved = [
@@ -237,7 +245,7 @@ class ClassBooster(Booster):
                 sums = (rates[:, None] * np.exp(values - largest)).sum(axis=0)
                 effect.margin = effect.values - largest - np.log(np.maximum(sums, 1e-300))
 
-    def _response(self, effect: Any, spread: float) -> tuple[np.ndarray, np.ndarray]:
+    def _response(self, effect: Any, spread: float) -> Response:
         """Return `SoftmaxLoss.response` of a margin."""
         level = math.log(effect.start.rate / (1 - effect.start.rate))
         others = spread - effect.spread

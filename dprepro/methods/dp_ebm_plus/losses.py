@@ -27,11 +27,14 @@ NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 """Gauss-Hermite quadrature: E h(Z) is about sum_j `WEIGHTS`_j h(`NODES`_j) for Z ~ N(0, 1)."""
 
-_NEWTON = 12
-"""Steps of Newton's method for a level, which has settled long before."""
+_NEWTON, _SETTLED = 12, 1e-9
+"""Most steps of Newton's method for a level, and how short the last is: the next is rounding."""
 
 _LONGEST = 3.0
 """Longest step of a level, in log odds."""
+
+Response = tuple[np.ndarray, np.ndarray]
+"""What is expected of the rows of each bin, float64 (B,), and its slopes: see `Loss.response`."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ class Loss(ABC):
     @abstractmethod
     def response(
         self, values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> Response:
         """Return the target to expect of a row in each bin, and its slope, float64 (B,) each.
 
         Parameters
@@ -174,7 +177,7 @@ class LogisticLoss(Loss):
 
     def response(
         self, values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> Response:
         """Return E G(p) - o(p) and E k(p) p (1 - p), for the `chances` p.
 
         A row with label 1 has the clipped residual min(c, 1 - p), one with label 0 has -min(c, p).
@@ -204,12 +207,14 @@ def chances(
     add up to the released one. See `Loss.response`; `mean_of` takes the mean over Z.
     """
     scores = values + math.sqrt(others) * NODES[:, None]
-    for _ in range(_NEWTON + 1):
+    for _ in range(_NEWTON):
         each = expit(level + scores)
         gap = float((shares * mean_of(each)).sum()) - start.rate
         step = gap / max(float((shares * mean_of(each * (1 - each))).sum()), 1e-12)
         level -= min(max(step, -_LONGEST), _LONGEST)
-    return np.asarray(each)
+        if abs(step) < _SETTLED:
+            break
+    return np.asarray(expit(level + scores))
 
 
 def mean_of(each: np.ndarray) -> np.ndarray:
@@ -218,7 +223,7 @@ def mean_of(each: np.ndarray) -> np.ndarray:
     return np.asarray((WEIGHTS[:, None] * each).sum(axis=0))
 
 
-def _clipped(p: np.ndarray, c: float) -> tuple[np.ndarray, np.ndarray]:
+def _clipped(p: np.ndarray, c: float) -> Response:
     """Return the means over the nodes that `LogisticLoss.response` describes."""
     up, down = np.minimum(c, 1 - p), np.minimum(c, p)
     gained = c - c * c / 2 + _area(p, c) - _area(1 - p, c)
@@ -268,7 +273,7 @@ class SquaredLoss(Loss):
 
     def response(
         self, values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> Response:
         """Return the function itself."""
         return values, np.ones(values.size)
 
@@ -317,7 +322,7 @@ class PoissonLoss(SquaredLoss):
 
     def response(
         self, values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> Response:
         """Return the rates of the bins, which add up to the released one; they are the slopes.
 
         Whatever the other functions are, if they are independent: E exp(f + Z) is exp(f) E exp(Z).
