@@ -100,7 +100,7 @@ def test_several_classes_are_released_as_two_are(tmp_path: Path, state: Path) ->
     text = LIMIT + "deployment: {curators: [us], intended_use: to learn, region: here}\n"
     config = write_table(tmp_path, "multiclass", rows_of("multiclass", 300), text)
     card, out = config.with_name("patients.yaml"), tmp_path / "out"
-    said = refused(card, "--method", "dp-ebm-plus", match="not for multiclass")
+    said = refused(card, "--method", "dp-ebm-sound", match="not for multiclass")
     assert "Methods for a release of multiclass data: dp-ebm-plus" in said
     planned = dprepro("budget", card, "--plan", *DELTA)
     assert planned.startswith("patients, by dp-ebm-plus (add/remove-one), for each row")
