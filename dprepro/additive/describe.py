@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from dprepro.additive.model import AdditiveModel
 from dprepro.estimators.contract import classes_of
 
@@ -18,6 +20,17 @@ _SHRUNK = (
 def bands_in_words(model: AdditiveModel) -> list[str]:
     """Return sentences about what the bands of a model hold; none if its noise is not known."""
     return [] if model.shape_noise_ is None else [_BAND, _SHRUNK]
+
+
+def link_in_words(model: AdditiveModel) -> list[str]:
+    """Return a sentence about how the sum of a model of counts becomes a count; none of others."""
+    if not model.has_log_link:
+        return []
+    return [
+        f"The prediction is the exponential of the sum, so each function multiplies it: where a "
+        f"function adds 0.3 to the {measure_of(model)}, the prediction is {math.exp(0.3):.2f} "
+        "times as large."
+    ]
 
 
 def measure_of(model: AdditiveModel) -> str:

@@ -56,6 +56,8 @@ class Content:
         model has several, else 0.
     warning, origin
         What the file says of why the model is not for release, and of how it came about.
+    link
+        Of a model of counts, in a sentence, how its sum becomes a prediction; else empty.
     bands, intervals
         In sentences, what the bands are and are not, and how near targets are to predictions; empty
         if the noise is not known, and if that was not released.
@@ -69,6 +71,7 @@ class Content:
     features: int
     pairs: int
     classes: int
+    link: str
     warning: str
     guarantee: Guarantee
     origin: tuple[tuple[str, str], ...]
@@ -105,12 +108,17 @@ def content_of(
     unit_title: str = "",
 ) -> Content:
     """Return what the page of a model shows; see `model_page`."""
-    from dprepro.additive.describe import bands_in_words, intervals_in_words, measure_of, unit_of
+    from dprepro.additive.describe import (
+        bands_in_words,
+        intervals_in_words,
+        link_in_words,
+        measure_of,
+        unit_of,
+    )
     from dprepro.additive.file import model_to_json
     from dprepro.additive.record import checked_record
     from dprepro.estimators.contract import ledger_of
 
-    model.refuse_counts("a page")
     values = model_to_json(model, origin)
     checked_record(values, "cannot show the model")
     ledger = ledger_of(model)
@@ -121,6 +129,7 @@ def content_of(
         features=len(model.bins_),
         pairs=len(model.pairs_),
         classes=len(model.class_names) if model.several_classes else 0,
+        link=" ".join(link_in_words(model)),
         warning=str(values["origin"].get("not_for_release", "")),
         guarantee=Guarantee(NO_LEDGER, False)
         if ledger is None
