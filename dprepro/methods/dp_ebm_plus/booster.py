@@ -415,9 +415,10 @@ class Booster:
         m = ((of_mean + tie) * middle + tie * mean) / both
         self._levels = np.array([a]), np.array([m])
 
-    def levels(self) -> tuple[Move, Move]:
+    def levels(self) -> None:
         """Move both levels of a regression to where they were settled."""
-        return self.level.move(self._levels[0]), self.middle.move(self._levels[1])
+        for level, settled in zip((self.level, self.middle), self._levels, strict=True):
+            level.move(settled)
 
     # --- functions ------------------------------------------------------------------------------
 

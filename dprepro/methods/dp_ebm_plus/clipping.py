@@ -31,9 +31,6 @@ _QUARTILE = 0.6745
 HALF_CELL = math.sqrt(math.sqrt(2))
 """The middle of a cell over its lower edge."""
 
-LARGEST_BOUND = 0.5
-"""Clipping never lets more than half the target's range through."""
-
 _BINS = 16.0
 _UNEVEN = 0.25
 """Squares of the bins that a feature has, and of how uneven residuals are to both sides, about."""
@@ -130,7 +127,7 @@ def best_bound(sizes: np.ndarray, noise: float, bins: float = _BINS) -> float:
     above = np.clip(EDGES[:, None] * HALF_CELL - EDGES, 0.0, None)
     bias = (sizes[:, None] * above).sum(axis=0)
     error = _UNEVEN * bias**2 + bins * (noise * EDGES) ** 2
-    return min(LARGEST_BOUND, float(EDGES[np.argmin(error)]))
+    return float(EDGES[np.argmin(error)])
 
 
 def mean_counts(counts: Sequence[NoisyAnswer], weights: np.ndarray) -> tuple[np.ndarray, float]:

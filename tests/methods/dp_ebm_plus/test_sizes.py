@@ -292,7 +292,7 @@ def test_a_bound_is_where_noise_and_bias_are_least_together():
             + 16 * (noise * c) ** 2
             for c in EDGES
         ]
-        assert best_bound(sizes, noise) == min(EDGES[np.argmin(errors)], 0.5)
+        assert best_bound(sizes, noise) == EDGES[np.argmin(errors)]
 
 
 def test_a_mean_of_counts_is_told_with_its_noise():
