@@ -32,12 +32,12 @@ from dprepro.methods.dp_ebm_plus.clipping import (
 from dprepro.methods.dp_ebm_plus.kernel import LARGEST, from_units, rounded, to_units
 from dprepro.methods.dp_ebm_plus.losses import Loss, Response, Start, weighted_mean
 from dprepro.methods.dp_ebm_plus.prior import (
-    OF_SIZES,
     REACHES,
     SIZES,
     Posterior,
     Priors,
     curve,
+    half_cauchy,
     independent,
     mixture,
     ornstein_uhlenbeck,
@@ -221,26 +221,32 @@ class Question(ABC):
 
 
 class OfFeature(Question):
-    """How a feature is asked about; `priors` are what is believed of its function before."""
+    """How a feature is asked about.
 
-    def __init__(self, strategy: Strategy, priors: Priors) -> None:
+    `priors` are what is believed of its function before, and `of_sizes` says how likely sizes are.
+    """
+
+    def __init__(self, strategy: Strategy, priors: Priors, of_sizes: np.ndarray) -> None:
         super().__init__(strategy)
-        self._priors = priors
+        self._priors, self._of_sizes = priors, of_sizes
 
     def posterior(
         self, t: np.ndarray, own: np.ndarray, shared: np.ndarray, h: np.ndarray, unit: float
     ) -> Posterior:
         """See `Question.posterior`."""
-        return mixture(posteriors(t, own, shared, h, self._priors, unit), OF_SIZES)
+        found = posteriors(t, own, shared, h, self._priors, unit, has_level=True)
+        return mixture(found, self._of_sizes)
 
 
 def question(k: int, found: BinnedFeature, noise: float, part: float) -> Question:
     """Return how feature k is asked; `noise` and `part` are those of `Strategy.of`."""
     counts, n = found.counts, found.intervals
+    # All functions together are about as large a priori as the unit.
+    of_sizes = half_cauchy(SIZES, math.sqrt(part))
     if n < 2:
         alike = independent(counts.size)
         priors = Priors.of([alike], SIZES)
-        return OfFeature(Strategy.of(k, counts, alike, noise, part), priors)
+        return OfFeature(Strategy.of(k, counts, alike, noise, part), priors, of_sizes)
     shares = counts[:n] / counts[:n].sum()
     # The mean of the bins between both, as a share of all, and of the rows between both.
     apart = 0.5 / n + (shares[1:] + shares[:-1]) / 4
@@ -249,7 +255,7 @@ def question(k: int, found: BinnedFeature, noise: float, part: float) -> Questio
     if counts.size > n:
         kinds = [with_missing(kind) for kind in kinds]
     strategy = Strategy.of(k, counts, kinds[0], noise, part)
-    return OfFeature(strategy, Priors.of(kinds, SIZES))
+    return OfFeature(strategy, Priors.of(kinds, SIZES), of_sizes)
 
 
 def part_of_a_feature(n_features: int) -> float:
@@ -473,12 +479,9 @@ class Booster:
         shared = question.strategy.noise(effect.answers.deviation)
         noise = (shared**2).sum(axis=0)
         sampling = loss.sampling(self.mean_square / self.within, self.start)
-        # What all bins share is for the intercept to learn.
-        common = weighted_mean(gained / h, h**2 / (h * sampling + noise))
-        common = min(max(common, -3.0), 3.0)
-        t = gained + h * (effect.values - common)
         own = np.maximum(h * sampling, _LEAST_SAMPLING * noise)
-        return question.posterior(t, own, shared, h, self.start.unit)
+        t = gained + h * effect.values
+        return question.posterior(t, own, shared, h, loss.unit(self.start, self._usual))
 
     def _response(self, effect: Effect, spread: float) -> Response:
         """Return `Loss.response` of a function.

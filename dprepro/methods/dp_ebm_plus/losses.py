@@ -134,6 +134,10 @@ class Loss(ABC):
     def of_level(self, level: float, spread: float, start: Start) -> tuple[float, float]:
         """Return the means of `response` over all rows, whose scores have the variance `spread`."""
 
+    def unit(self, start: Start, usual: float) -> float:
+        """Return what functions are measured in; `usual` is the deviation of the residuals."""
+        return start.unit
+
     @abstractmethod
     def sampling(self, mean_square: float, start: Start) -> float:
         """Return the variance of a residual over its slope; `mean_square` is of residuals."""
@@ -280,6 +284,10 @@ class SquaredLoss(Loss):
     def of_level(self, level: float, spread: float, start: Start) -> tuple[float, float]:
         """Return the level itself."""
         return level, 1.0
+
+    def unit(self, start: Start, usual: float) -> float:
+        """Return `usual`: of how large effects are, residuals say most."""
+        return usual
 
     def sampling(self, mean_square: float, start: Start) -> float:
         """Return the mean square of residuals."""

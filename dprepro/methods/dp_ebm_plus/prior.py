@@ -25,7 +25,7 @@ import numpy as np
 from dprepro.runtime.kernels import kernel
 
 SIZES = np.array([1 / 27, 1 / 9, 1 / 3, 1.0, 3.0, 9.0])
-"""s, in the unit of the loss. Before any answer all are as likely."""
+"""s, in the unit of the loss."""
 
 REACHES = (1.0, 0.2)
 """At which parts of the range an Ornstein-Uhlenbeck process has a correlation of 1/e."""
@@ -118,7 +118,13 @@ def with_missing(parts: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
 
 
 def posteriors(
-    t: np.ndarray, v: np.ndarray, shared: np.ndarray, h: np.ndarray, priors: Priors, unit: float
+    t: np.ndarray,
+    v: np.ndarray,
+    shared: np.ndarray,
+    h: np.ndarray,
+    priors: Priors,
+    unit: float,
+    has_level: bool = False,
 ) -> Posteriors:
     """Return what each prior makes of t; see the module.
 
@@ -130,10 +136,15 @@ def posteriors(
         a and c; the last of c is 0.
     unit
         Of the sizes.
+    has_level
+        Whether t is of f plus a level, of which nothing is known. It is what fits best with each
+        prior, and the evidence is the mean over all levels.
     """
     squares = (priors.sizes * unit) ** 2
     return Posteriors(
-        *_posteriors(t, v, shared, h, priors.diagonal, priors.next, priors.second, squares)
+        *_posteriors(
+            t, v, shared, h, priors.diagonal, priors.next, priors.second, squares, has_level
+        )
     )
 
 
@@ -143,8 +154,14 @@ def log_normal(sizes: np.ndarray, usual: float, spread: float) -> np.ndarray:
     return np.asarray(weights / weights.sum())
 
 
-OF_SIZES = np.full(SIZES.size, 1 / SIZES.size)
-"""How likely `SIZES` are before any answer."""
+def half_cauchy(sizes: np.ndarray, scale: float) -> np.ndarray:
+    """Return how likely sizes in even ratios are before any answer, float64 (S,), adding up to 1.
+
+    The prior of Gelman (2006) for a standard deviation: most sizes are below `scale`, and one that
+    is far larger needs little evidence.
+    """
+    weights = sizes / (scale**2 + sizes**2)
+    return np.asarray(weights / weights.sum())
 
 
 def mixture(each: Posteriors, of_sizes: np.ndarray) -> Posterior:
@@ -175,21 +192,27 @@ def _fill(band, diagonal, following, second, square):  # type: ignore[no-untyped
 
 @kernel(
     "(float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[:, ::1], "
-    "float64[:, ::1], float64[:, ::1], float64[::1])",
+    "float64[:, ::1], float64[:, ::1], float64[::1], boolean)",
     error_model="numpy",
 )
-def _posteriors(t, v, shared, h, diagonal, following, second, squares):  # type: ignore[no-untyped-def]
-    """Do what `posteriors` says: f and e are inferred together, by one banded system."""
+def _posteriors(  # type: ignore[no-untyped-def]
+    t, v, shared, h, diagonal, following, second, squares, has_level
+):
+    """Do what `posteriors` says: f and e are inferred together, by one banded system.
+
+    A level l has the precision h' h / v, and `tied` is what ties it to f and e.
+    """
     models, size = squares.size, t.size
     means, variances = np.empty((models, size)), np.empty((models, size))
     rises, evidence = np.empty((models, size)), np.empty(models)
     band, right, found = np.empty((2 * size, 5)), np.empty(2 * size), np.empty(2 * size)
+    tied, by_level = np.empty(2 * size), np.empty(2 * size)
     for m in range(models):
         _fill(band, diagonal[m], following[m], second[m], squares[m])
         of_prior = factor(band)
         _fill(band, diagonal[m], following[m], second[m], squares[m])
-        right[:] = 0.0
-        square = 0.0
+        right[:], tied[:] = 0.0, 0.0
+        square, precision, towards = 0.0, 0.0, 0.0
         for b in range(size):
             i, weight, own, after = 2 * b, 1 / v[b], shared[0, b], shared[1, b]
             square += weight * t[b] * t[b]
@@ -198,7 +221,12 @@ def _posteriors(t, v, shared, h, diagonal, following, second, squares):  # type:
             band[i + 1, 3] += weight * own * h[b]
             right[i] += weight * t[b] * h[b]
             right[i + 1] += weight * t[b] * own
+            precision += weight * h[b] * h[b]
+            towards += weight * t[b] * h[b]
+            tied[i] += weight * h[b] * h[b]
+            tied[i + 1] += weight * h[b] * own
             if b + 1 < size:
+                tied[i + 3] -= weight * h[b] * after
                 band[i + 3, 4] += weight * after * after
                 band[i + 3, 2] -= weight * after * own
                 band[i + 3, 1] -= weight * after * h[b]
@@ -208,6 +236,14 @@ def _posteriors(t, v, shared, h, diagonal, following, second, squares):  # type:
         inverse = band_of_inverse(band)
         for i in range(2 * size):
             square -= right[i] * found[i]
+        if has_level:
+            solve(band, tied, by_level)
+            for i in range(2 * size):
+                precision -= tied[i] * by_level[i]
+                towards -= tied[i] * found[i]
+            for i in range(2 * size):
+                found[i] -= by_level[i] * towards / precision
+            square += math.log(precision) - towards * towards / precision
         evidence[m] = 0.5 * (of_prior - of_posterior - square)
         for b in range(size):
             i = 2 * b
