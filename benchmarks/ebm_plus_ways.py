@@ -12,8 +12,8 @@ What is believed before any answer:
     no curves       functions are no curves of small second differences
     no long reach   functions are not alike over their whole range
     no short reach  functions are not alike over a fifth of their range alone
-    usual size U    sizes of functions are log-normal around U, a factor 3 being one standard
-                    deviation; of the six sizes all are as likely otherwise
+    sizes alike     all sizes of functions are as likely, where small ones are otherwise
+    usual size U    all functions together are about U units large, and not 1
 What is made of answers:
     clipped at C    labels: residuals are clipped at C in a row whose code is of typical length,
                     whatever the noise (between 1/2 and 1)
@@ -40,7 +40,7 @@ from replacing import replaced
 from dprepro.data.domain import Feature
 from dprepro.methods.dp_ebm_plus import algorithm, bins, booster, losses
 from dprepro.methods.dp_ebm_plus.booster import Booster, Damping
-from dprepro.methods.dp_ebm_plus.prior import SIZES, Priors, independent, log_normal
+from dprepro.methods.dp_ebm_plus.prior import Priors, half_cauchy, independent
 from dprepro.methods.dp_ebm_plus.strategy import Strategy
 from dprepro.privacy.query import NoisyAnswer
 
@@ -121,6 +121,9 @@ NAMED: dict[str, Callable[[], list[Any]]] = {
     "no curves": lambda: without_kind(2),
     "no long reach": lambda: without_kind(0),
     "no short reach": lambda: without_kind(1),
+    "sizes alike": lambda: [
+        replaced(booster, "half_cauchy", lambda sizes, _: np.full(sizes.size, 1 / sizes.size))
+    ],
     "even averages": lambda: averages(0.0),
     "steep averages": lambda: averages(4.0),
     "no damping": lambda: [replaced(booster, "Damping", Undamped)],
@@ -129,7 +132,9 @@ NAMED: dict[str, Callable[[], list[Any]]] = {
 }
 NUMBERED: dict[str, Callable[[float], list[Any]]] = {
     "histograms S": lambda share: [replaced(algorithm, "HISTOGRAMS_SHARE", share)],
-    "usual size U": lambda size: [replaced(booster, "OF_SIZES", log_normal(SIZES, size, 3.0))],
+    "usual size U": lambda size: [
+        replaced(booster, "half_cauchy", lambda sizes, scale: half_cauchy(sizes, size * scale))
+    ],
     "clipped at C": lambda bound: [
         replaced(losses.LogisticLoss, "bound", lambda *_: float(losses.rounded(bound)))
     ],

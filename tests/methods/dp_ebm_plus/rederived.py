@@ -58,15 +58,24 @@ def code(shares: Array, q: Array, noise: float, part: float = 0) -> tuple[Array,
     return root / np.diag(root) / weights, squares @ weights**2
 
 
-def posterior(t, own, shared, h, kinds, sizes, before=0):  # type: ignore[no-untyped-def]
-    """POSTERIOR: return mean and variance of f, for t = h f + N(0, own + shared shared')."""
+def posterior(t, own, shared, h, kinds, sizes, before, level):  # type: ignore[no-untyped-def]
+    """POSTERIOR: return mean and variance of f, for t = h (f + l) + N(0, own + shared shared').
+
+    Of the `level` l nothing is known, if there is one; `before` are log chances of the sizes.
+    """
     known = np.linalg.inv(np.diag(own) + shared @ shared.T)
     prior = np.concatenate([kind / sizes[:, None, None] ** 2 for kind in kinds])
     right, found = h * (known @ t), prior + h[:, None] * known * h
     covariances = np.linalg.inv(found)
     means = covariances @ right
     evidence = np.linalg.slogdet(prior)[1] - np.linalg.slogdet(found)[1] + means @ right
-    chances = softmax(evidence / 2 + np.tile(before + 0 * sizes, len(kinds)))
+    if level:
+        tied = h * (known @ h)
+        moved, towards = covariances @ tied, right.sum() - means @ tied
+        left = tied.sum() - moved @ tied
+        means = means - moved * (towards / left)[:, None]
+        evidence += towards**2 / left - np.log(left)
+    chances = softmax(evidence / 2 + np.tile(before, len(kinds)))
     squares = chances @ (np.diagonal(covariances, axis1=1, axis2=2) + means**2)
     return chances @ means, squares - (chances @ means) ** 2
 
@@ -99,7 +108,7 @@ class Function:
         scale, even, size = noise * math.sqrt(squares.max()), n / (cells + missing), len(kinds[0])
         off, shared, one = back @ ask(cells + 1) - even, back * scale, np.ones(size)
         given = off[:size], 1e-3 * scale**2 * one, shared[:size], one, kinds, even * UNEVEN
-        counts, doubt = posterior(*given, -0.5 * (np.log(UNEVEN) / math.log(3)) ** 2)
+        counts, doubt = posterior(*given, -0.5 * (np.log(UNEVEN) / math.log(3)) ** 2, False)
         bins = np.arange(size)
         if isinstance(feature, NumericFeature):
             bins = joined(even + counts, SEEN * np.diag(shared).min(), n)
@@ -214,6 +223,7 @@ def fit(domain: Domain, epsilon: float, delta: float, ask: Ask) -> tuple[list[Fu
     levels, heard = rounded([level, level]), np.zeros((2, 3))  # of the intercept, and the middle
     steps: list[Array] = []
     before, counts, square, done = 0.0, [], 0.0, 0.0
+    likely = np.log(EFFECTS / (1 / (k + OWN) + EFFECTS**2))  # half-Cauchy, in even ratios
     # 3 RESIDUALS
     for epoch, weight in enumerate(weights):
         done += weight
@@ -256,10 +266,9 @@ def fit(domain: Domain, epsilon: float, delta: float, ask: Ask) -> tuple[list[Fu
             f.total += weight * (part + expected)
             gained, shared = f.total / done - expected, f.back * math.sqrt(square) / done
             noise = (shared**2).sum(axis=1)
-            sure = h / (h * sampling + noise)
-            t = gained + h * (f.f - min(max(sure @ gained / (sure @ h), -3), 3))
-            own = np.maximum(h * sampling, 1e-3 * noise)
-            mean, variance = posterior(t, own, shared, h, f.kinds, EFFECTS * unit)
+            own, given = np.maximum(h * sampling, 1e-3 * noise), gained + h * f.f
+            sizes = EFFECTS * (1 if labels else usual)
+            mean, variance = posterior(given, own, shared, h, f.kinds, sizes, likely, True)
             f.band = np.sqrt(variance)
             steps.append((labels or epoch > 0) * pace * (mean - f.shares @ mean - f.f))
         before = sum(s @ part for s, part in zip(steps, sums, strict=True))

@@ -111,7 +111,7 @@ ALL = {
     "the first pace in all epochs": (Damping, "follow", lambda *_: None),
     "wider bins": (bins, "_SEEN", 2.0),
     "likelier counts": (bins, "_REACHES", (1.0,)),
-    "larger effects": (booster, "OF_SIZES", np.array([1, 1, 1, 1, 1, 9]) / 14),
+    "larger effects": (booster, "half_cauchy", lambda *_: np.array([1, 1, 1, 1, 1, 9]) / 14),
     "less for histograms": (algorithm, "HISTOGRAMS_SHARE", 0.05),
 }  # fmt: skip
 OF_ONE = {

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
+from scipy.stats import cauchy, multivariate_normal
 
 from dprepro.methods.dp_ebm_plus.prior import (
-    OF_SIZES,
     SIZES,
     Priors,
     curve,
+    half_cauchy,
     independent,
     log_normal,
     mixture,
@@ -54,13 +54,18 @@ def test_a_curve_sums_squares_of_second_differences():
     assert energy == pytest.approx(0.05 * 6**3 * bends + 0.3 * (values**2).sum())
 
 
+OF_SIZES = half_cauchy(SIZES, 0.25)
+
+
+@pytest.mark.parametrize("has_level", [False, True])
 @pytest.mark.parametrize("kind", PRECISIONS)
-def test_posteriors_and_evidence_are_those_of_normal_vectors(kind):
+def test_posteriors_and_evidence_are_those_of_normal_vectors(kind, has_level):
+    """With a level its best value is known, and its evidence is that of a vast normal prior."""
     v, h, t = RNG.uniform(0.5, 2, 7), RNG.uniform(1, 9, 7), RNG.normal(size=7) * 5
     shared = RNG.uniform(0.2, 2, (2, 7))
     shared[1, -1] = 0.0
     unit = 1.7
-    found = posteriors(t, v, shared, h, Priors.of([PRECISIONS[kind]], SIZES), unit)
+    found = posteriors(t, v, shared, h, Priors.of([PRECISIONS[kind]], SIZES), unit, has_level)
     spread = noise_of(shared)
     noise = np.diag(v) + spread @ spread.T
     evidence = []
@@ -68,12 +73,34 @@ def test_posteriors_and_evidence_are_those_of_normal_vectors(kind):
         prior = (size * unit) ** 2 * np.linalg.inv(dense(PRECISIONS[kind]))
         both = noise + h[:, None] * prior * h
         gain = prior * h @ np.linalg.inv(both)
-        np.testing.assert_allclose(found.means[m], gain @ t, rtol=1e-8, atol=1e-10)
+        weights = np.linalg.solve(both, h)
+        level = has_level * (weights @ t) / (weights @ h)
+        np.testing.assert_allclose(found.means[m], gain @ (t - h * level), rtol=1e-7, atol=1e-9)
         left = prior - gain @ (h[:, None] * prior)
         np.testing.assert_allclose(found.variances[m], np.diag(left), rtol=1e-7, atol=1e-12)
         np.testing.assert_allclose(found.rises[m], np.diag(gain), rtol=1e-7, atol=1e-12)
-        evidence.append(multivariate_normal(np.zeros(7), both).logpdf(t))
-    np.testing.assert_allclose(np.diff(found.evidence), np.diff(evidence), rtol=1e-8, atol=1e-9)
+        vast = has_level * 1e5 * np.outer(h, h)
+        evidence.append(multivariate_normal(np.zeros(7), both + vast).logpdf(t))
+    close = {"rtol": 1e-3, "atol": 1e-4} if has_level else {"rtol": 1e-8, "atol": 1e-9}
+    np.testing.assert_allclose(np.diff(found.evidence), np.diff(evidence), **close)
+
+
+def test_what_all_values_share_says_nothing_of_a_function_beside_a_level():
+    one, noise = np.ones(7), RNG.uniform(0.2, 2, (2, 7))
+    noise[1, -1] = 0.0
+    priors = Priors.of([PRECISIONS["slow"], PRECISIONS["curve"]], SIZES)
+    t = RNG.normal(size=7)
+    near, far = (
+        mixture(posteriors(t + up, one, noise, one, priors, 1.0, True), OF_SIZES) for up in (0, 1e3)
+    )
+    np.testing.assert_allclose(far.mean, near.mean, atol=1e-8)
+    np.testing.assert_allclose(far.variance, near.variance, rtol=1e-8)
+
+
+def test_sizes_are_half_cauchy_before_any_answer():
+    """As the density of the absolute value of a Cauchy number, over the logarithm of the size."""
+    density = cauchy(scale=0.5).pdf(SIZES) * SIZES
+    np.testing.assert_allclose(half_cauchy(SIZES, 0.5), density / density.sum())
 
 
 def test_a_mixture_has_the_mean_and_the_variance_of_its_parts():
@@ -96,7 +123,8 @@ def test_sizes_that_are_likelier_before_count_more():
     assert priors[3] / priors[2] == pytest.approx(np.exp(0.5))
     variance = priors @ found.variances  # no answer tells which it is
     np.testing.assert_allclose(mixture(found, priors).variance, variance, rtol=1e-6)
-    assert (mixture(found, OF_SIZES).variance > variance).all()
+    alike = np.full(SIZES.size, 1 / SIZES.size)
+    assert (mixture(found, alike).variance > variance).all()
 
 
 def test_what_is_certain_stays_and_what_is_noise_goes():
