@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from dprepro.additive.model import AdditiveModel
@@ -45,6 +46,17 @@ def had_few_rows(model: AdditiveModel) -> bool:
     """Return whether the model's ledger says that the noise was large for so few rows."""
     ledger = ledger_of(model)
     return ledger is not None and any(FEW_ROWS in entry.releases for entry in ledger.entries)
+
+
+def link_in_words(model: AdditiveModel) -> list[str]:
+    """Return a sentence about how the sum of a model of counts becomes a count; none of others."""
+    if not model.has_log_link:
+        return []
+    return [
+        f"The prediction is the exponential of the sum, so each function multiplies it: where a "
+        f"function adds 0.3 to the {measure_of(model)}, the prediction is {math.exp(0.3):.2f} "
+        "times as large."
+    ]
 
 
 def measure_of(model: AdditiveModel) -> str:

@@ -221,16 +221,6 @@ class AdditiveModel(FrameModel):
                 "and exports"
             )
 
-    def refuse_counts(self, what: str) -> None:
-        """Raise DpreproError if the model is one of counts, for which `what` is not made yet."""
-        if self.has_log_link:
-            raise DpreproError(
-                f"{what} takes a model whose sum is a number or log odds, and the sum of this one "
-                "is the logarithm of a count. Of such a model there are predictions, also with "
-                "their contributions (`dprepro predict --explain`), pictures (`dprepro plot "
-                "shapes`), edits, `dprepro export`, and in Python `to_interpret()`"
-            )
-
     def to_interpret(self) -> Any:
         """Return the model as an explainable boosting machine of interpret, for its dashboard.
 
@@ -345,7 +335,11 @@ class AdditiveRegressor(RegressorMixin, AdditiveModel):
         """Return the predicted target, float64 (n,), of sums (n,): clipped to the range, if any."""
         if self.log_link_:
             scores = np.exp(np.minimum(scores, LARGEST_LOGARITHM))
-        return scores if self.range_ is None else np.clip(scores, *self.range_)
+        return self.limited(scores)
+
+    def limited(self, targets: np.ndarray) -> np.ndarray:
+        """Return predicted targets, float64 (n,), within the range, if there is one."""
+        return targets if self.range_ is None else np.clip(targets, *self.range_)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
         """Return lower and upper ends of prediction intervals, float64 (n, 2).

@@ -56,6 +56,8 @@ class Content:
         model has several, else 0.
     warning, origin
         What the file says of why the model is not for release, and of how it came about.
+    link
+        Of a model of counts, in a sentence, how its sum becomes a prediction; else empty.
     bands, intervals
         In sentences, what the bands are and are not, and how near targets are to predictions; empty
         if the noise is not known, and if that was not released.
@@ -71,6 +73,7 @@ class Content:
     features: int
     pairs: int
     classes: int
+    link: str
     warning: str
     guarantee: Guarantee
     origin: tuple[tuple[str, str], ...]
@@ -112,6 +115,7 @@ def content_of(
         bands_in_words,
         had_few_rows,
         intervals_in_words,
+        link_in_words,
         measure_of,
         unit_of,
     )
@@ -119,7 +123,6 @@ def content_of(
     from dprepro.additive.record import checked_record
     from dprepro.estimators.contract import ledger_of
 
-    model.refuse_counts("a page")
     values = model_to_json(model, origin)
     checked_record(values, "cannot show the model")
     ledger = ledger_of(model)
@@ -130,6 +133,7 @@ def content_of(
         features=len(model.bins_),
         pairs=len(model.pairs_),
         classes=len(model.class_names) if model.several_classes else 0,
+        link=" ".join(link_in_words(model)),
         warning=str(values["origin"].get("not_for_release", "")),
         guarantee=Guarantee(NO_LEDGER, False)
         if ledger is None

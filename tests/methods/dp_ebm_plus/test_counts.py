@@ -45,7 +45,6 @@ from dprepro.methods.dp_ebm_plus.queries import (
 from dprepro.methods.dp_ebm_plus.strategy import coded_sums
 from dprepro.privacy.query import SensitivityError
 from dprepro.release.predicting import Wanted, predictions
-from dprepro.report.model_page import model_page
 from dprepro.rows import backends
 from dprepro.rows.table import Table
 from dprepro.runtime.errors import DpreproError
@@ -485,8 +484,6 @@ def test_interpret_predicts_what_the_model_predicts(model):
     np.testing.assert_allclose(model.to_interpret().predict(X), model.predict(X), rtol=1e-12)
 
 
-def test_what_is_not_made_for_counts_is_refused_by_name(model):
+def test_there_are_no_intervals_of_counts(model):
     with pytest.raises(DpreproError, match="a model of counts, which has no prediction intervals"):
         model.predict_interval(rows_to_predict())
-    with pytest.raises(DpreproError, match="a page takes a model whose sum is a number or log odd"):
-        model_page(model, "Counts", "counts")

@@ -10,6 +10,7 @@ from dprepro.additive.file import LoadedClassifier, LoadedRegressor, model_from_
 from dprepro.additive.record import (
     PREDICTION,
     PREDICTION_OF_CLASSES,
+    PREDICTION_OF_COUNTS,
     PREDICTION_OF_PAIRS,
     ledger_to_json,
 )
@@ -97,6 +98,15 @@ def categorical(
 def regression() -> dict[str, Any]:
     """Return the same model of a number in a range."""
     return values(task="regression", classes=None, labels=None, range=[-0.25, 0.25], target="rent")
+
+
+def of_counts() -> dict[str, Any]:
+    """Return the same model of counts; a range that begins above 0 clips some of them."""
+    made = regression() | {"version": 5, "prediction": PREDICTION_OF_COUNTS, "target": "visits"}
+    made |= {"range": [2.5, 40.0], "intercept": 644_245_094}
+    del made["labels"]
+    parts, place = list(made.items()), list(made).index("range") + 1  # in the order of a file
+    return dict([*parts[:place], ("link", "log"), *parts[place:]])
 
 
 def of_classes(number: int) -> dict[str, Any]:

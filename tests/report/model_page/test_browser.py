@@ -28,6 +28,7 @@ from tests.report.model_page.models import (
     categorical,
     model,
     of_classes,
+    of_counts,
     paired,
     regression,
     values,
@@ -164,7 +165,9 @@ def test_importance_has_a_unit(opened):
 
 
 @pytest.mark.parametrize(
-    "made", [values(), regression(), paired()], ids=["binary", "regression", "pairs"]
+    "made",
+    [values(), regression(), of_counts(), paired()],
+    ids=["binary", "regression", "counts", "pairs"],
 )
 def test_a_typed_in_row_is_predicted_as_in_python(opened, made):
     python = model_from_json(made)
@@ -193,6 +196,44 @@ def test_a_typed_in_row_is_predicted_as_in_python(opened, made):
             assert abs(number(page, "#prediction") - python.predict_proba(row)[0, 1]) < 1e-9
     assert "outside 18 to 90" in page.find_element(By.ID, "note-1").text
     assert ("clipped" in page.find_element(By.ID, "result").text) == (made["task"] != "binary")
+
+
+def test_functions_of_counts_say_what_they_multiply_by(opened, folder):
+    python = model_from_json(of_counts())
+    page = opened(python)
+    Select(page.find_element(By.ID, "value-0")).select_by_visible_text("Ulm")
+    type_in(page, AGE, "30")
+    type_in(page, VISITS, "0")
+    row = pd.DataFrame({"city": ["Ulm"], "age": [30.0], "visits": [0.0]})
+    parts, count = python.contributions(row)[0], python.predict(row)[0]
+    assert abs(number(page, "#score") - np.log(count)) < 1e-12
+    result = page.find_element(By.ID, "result").text.split("\n")
+    assert result == [f"{count:.4g}", "visits", f"logarithm +{np.log(count):.3g}"]
+    cells = {
+        name.split(" = ")[0]: line.find_elements(By.TAG_NAME, "td")[1].text
+        for name, line in in_table(page, "parts").items()
+    }
+    assert cells == {
+        "intercept": f"{np.exp(python.intercept_):.4g}",
+        "city": f"times {np.exp(parts[0]):.3g}",
+        "age": f"times {np.exp(parts[1]):.3g}",
+        "visits": "times 1",
+        "sum": f"{count:.4g}",
+    }
+    open_function(page, "age")
+    assert f"give visits = {count:.4g}." in page.find_element(By.ID, "row-now").text
+    choose_range(page, 2, 2)
+    tool(page, "value").clear()
+    tool(page, "value").send_keys("0.3")
+    tool(page, "set").click()
+    assert re.match(r"30\.2 to \S+: \+0\.3 ± \S+ \(times 1\.35\), ", tool(page, "readout").text)
+    said = bins(page)[2].get_attribute("aria-valuetext")
+    assert said == "+0.3 logarithm of visits, times 1.35"
+    tool(page, "close").click()
+    type_in(page, AGE, "31")
+    edited = load_model(downloaded(page, folder))
+    assert abs(number(page, "#prediction") - edited.predict(row.assign(age=31.0))[0]) < 1e-9
+    assert errors(page) == []
 
 
 def shown_functions(page):
@@ -307,7 +348,7 @@ def test_a_bin_of_several_classes_is_read_and_not_changed(opened):
 
 
 def test_without_edits_the_download_is_the_file(opened, folder):
-    for made in (values(), paired()):
+    for made in (values(), of_counts(), paired()):
         page = opened(model_from_json(made))
         assert downloaded(page, folder).read_text(encoding="utf-8") == file_text(
             json.loads(json.dumps(made))
@@ -555,7 +596,9 @@ def test_odd_models_are_drawn_and_edited_without_an_error(opened, folder, power)
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("made", [values(), paired()], ids=["features", "pairs"])
+@pytest.mark.parametrize(
+    "made", [values(), of_counts(), paired()], ids=["features", "counts", "pairs"]
+)
 def test_page_and_editor_follow_the_guidelines_of_accessibility(opened, made):
     made = model_from_json(made)
     editing.set_value(made, "visits", "few", 0.25)

@@ -12,7 +12,7 @@ from dprepro.additive.shapes import importance, shapes_of
 from dprepro.report.ledgers import verdict
 from dprepro.report.model_page import content_of, embedded, model_page, with_holes
 from dprepro.runtime.errors import DpreproError
-from tests.report.model_page.models import model, of_classes, paired, regression, values
+from tests.report.model_page.models import model, of_classes, of_counts, paired, regression, values
 
 HOSTILE = (
     "</script><script>window.hacked=1</script>",
@@ -72,7 +72,7 @@ def test_importance_of_several_classes_is_the_mean_over_them():
 
 
 def test_pieces_and_values_are_the_file_to_the_byte(tmp_path):
-    for made in (values(), regression(), paired(), hostile()):
+    for made in (values(), regression(), of_counts(), paired(), hostile()):
         loaded = model_from_json(made)
         set_value(loaded, str(loaded.bins_[2].feature.name), 0.9, 0.125)
         save_model(loaded, tmp_path / "model.json")
@@ -119,11 +119,24 @@ def test_a_text_that_looks_like_a_hole_is_none():
         (values(labels=None), "log odds of class 1.0"),
         (regression(), "rent"),
         (regression() | {"target": None}, "the target"),
+        (of_counts(), "logarithm of visits"),
         (of_classes(3), "log odds of a class over the geometric mean of all"),
     ],
 )
 def test_the_axis_has_the_names_of_the_data(made, axis):
     assert content_of(model_from_json(made), "t", "model.json").axis == axis
+
+
+def test_a_page_of_counts_says_that_functions_multiply():
+    said = (
+        "The sum, with the intercept, is the logarithm of visits. The prediction is the "
+        "exponential of the sum, so each function multiplies it: where a function adds 0.3 to the "
+        "logarithm of visits, the prediction is 1.35 times as large."
+    )
+    page = model_page(model_from_json(of_counts()), "a model")
+    assert said in page
+    assert "What each feature adds to the logarithm of visits:" in page
+    assert "exponential of the sum" not in model_page(model_from_json(regression()), "a model")
 
 
 def test_the_guarantee_comes_first_and_the_ledger_is_folded():

@@ -34,6 +34,9 @@ const rough = (number) => words(Number(number.toPrecision(2)));
 const signed = (number) => minus(isExtreme(number) ? number.toPrecision(3) : SIGNED.format(number));
 // As Python's format :g, for the file.
 const plain = (number) => String(Number(number.toPrecision(6)));
+// By what a function of counts multiplies a prediction; nothing for other models.
+const factor = (number) => (IS_COUNT ? `times ${words(Number(exponential(number).toPrecision(3)))}` : "");
+const withFactor = (number) => signed(number) + (IS_COUNT ? ` (${factor(number)})` : "");
 const percent = (share) => `${WORDS.format(Number((100 * share).toPrecision(3)))}\u00a0%`;
 
 // 1, 2 or 5 times a power of ten, at least as large as asked.

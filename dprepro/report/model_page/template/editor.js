@@ -86,7 +86,8 @@ function showTools() {
   const noise = bins.length === 1 ? noiseOf(k, bins[0]) : null;
   const size = isOneValue ? signed(list[bins[0]] * UNIT) : `${bins.length} bins`;
   const band = noise === null ? "" : ` ± ${rough(DEVIATIONS * noise)}`;
-  tool.readout.textContent = `${name}: ${size}${band}, ${share} of the rows`;
+  const times = IS_COUNT && isOneValue ? ` (${factor(list[bins[0]] * UNIT)})` : "";
+  tool.readout.textContent = `${name}: ${size}${band}${times}, ${share} of the rows`;
   showEditsOf(k);
 }
 

@@ -7,6 +7,9 @@ const UNIT = DATA.units.functions;
 const functions = DATA.values.map((list) => [...list]);
 const MODEL = JSON.parse(fileText(functions, DATA.edits));
 const FEATURES = MODEL.features;
+const IS_COUNT = MODEL.link === "log"; // the sum is the logarithm of the prediction
+const LARGEST_LOGARITHM = 700; // of which the exponential is a number
+const exponential = (sum) => Math.exp(Math.min(sum, LARGEST_LOGARITHM));
 
 // Functions of pairs of features stand behind those of features.
 const PAIRS = (MODEL.pairs ?? []).map((pair, i) => ({ ...pair, ...DATA.pairs[i] }));
@@ -58,12 +61,14 @@ function predicted(row, lists = functions) {
   const start = MODEL.intercept * DATA.units.intercept;
   const sum = start + UNIT * wholes.reduce((a, b) => a + b, 0);
   const [lower, upper] = MODEL.range ?? [-Infinity, Infinity];
+  const unclipped = IS_COUNT ? exponential(sum) : sum;
   return {
     start,
     parts: wholes.map((whole) => whole * UNIT),
     sum,
     probability: MODEL.task === "binary" ? probabilityOf(sum) : null,
-    value: Math.min(Math.max(sum, lower), upper),
+    unclipped,
+    value: Math.min(Math.max(unclipped, lower), upper),
   };
 }
 

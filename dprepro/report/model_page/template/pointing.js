@@ -112,8 +112,8 @@ function makePointable(k, picture, on) {
       cell.setAttribute("aria-valuemin", lowest);
       cell.setAttribute("aria-valuemax", highest);
       cell.setAttribute("aria-valuenow", value);
-      cell.setAttribute("aria-valuetext", `${signed(value)} ${DATA.axis}`);
-      cell.firstChild.textContent = `${binName(k, bin)}: ${signed(value)}`;
+      cell.setAttribute("aria-valuetext", `${signed(value)} ${DATA.axis}${IS_COUNT ? `, ${factor(value)}` : ""}`);
+      cell.firstChild.textContent = `${binName(k, bin)}: ${withFactor(value)}`;
     });
   }
 

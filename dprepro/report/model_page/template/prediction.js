@@ -105,15 +105,16 @@ function inShort(found) {
   return `The values typed in give ${outcome} ${chance}.`;
 }
 
-function headline({ probability, sum, value, isLikeliest, outcome = DATA.outcome }) {
+function headline({ probability, sum, unclipped, value, isLikeliest, outcome = DATA.outcome }) {
   const large = (number, text, said) =>
     html("p", { class: "headline" }, exactly(number, text, { id: "prediction" }), span("", said));
+  const score = exactly(sum, signed(sum), { id: "score" });
   if (probability === null) {
-    const clipped = value === sum ? "" : `, clipped to the range of the target from ${words(sum)}`;
-    return [large(value, words(value), `${DATA.axis}${clipped}`)];
+    const clipped = value === unclipped ? "" : `, clipped to the range of the target from ${words(unclipped)}`;
+    const named = large(value, words(value), `${IS_COUNT ? outcome : DATA.axis}${clipped}`);
+    return IS_COUNT ? [named, html("p", { class: "quiet" }, "logarithm ", score)] : [named];
   }
   const rank = isLikeliest ? ", the likeliest class" : "";
-  const score = exactly(sum, signed(sum), { id: "score" });
   return [
     large(probability, percent(probability), `probability of ${outcome}${rank}`),
     html("p", { class: "quiet" }, "log odds ", score),
@@ -144,7 +145,10 @@ function showParts(found) {
   const lines = linesOf(found), ends = lines.flatMap(({ from, size }) => [from, from + size]);
   const low = Math.min(0, ...ends), width = Math.max(0, ...ends) - low || 1;
   const written = asColumn(lines.map(({ size }) => size));
+  // Of counts: the intercept and the sum as counts, and what each feature multiplies by.
+  const asCount = (size, kind) => (kind ? words(exponential(size)) : factor(size));
   const rows = lines.map(({ name, size, from, kind }, i) => {
+    const counts = IS_COUNT ? [html("td", { class: "number" }, asCount(size, kind))] : [];
     const bar = html("i", { class: size < 0 ? "falls" : "rises" }), zero = html("b");
     bar.style.left = `${(100 * (Math.min(from, from + size) - low)) / width}%`;
     bar.style.width = `${(100 * Math.abs(size)) / width}%`;
@@ -152,6 +156,7 @@ function showParts(found) {
     return html("tr", { class: kind },
       html("th", { scope: "row" }, name),
       html("td", { class: "number" }, exactly(size, written[i])),
+      ...counts,
       html("td", { class: "track", "aria-hidden": "true" }, span("", zero, bar)));
   });
   document.querySelector("#parts tbody").replaceChildren(...rows);
