@@ -28,7 +28,13 @@ _TARGETS = {
     "binary": 'positive: "yes"\nlabels: ["no", "yes"]',
     "multiclass": 'labels: ["low", "middle", "high"]',
     "regression": "target_bounds: [-2, 4]",
+    "counts": "target_bounds: [0, 20]",
 }
+COUNTS = {"method": "dp-ebm-plus-22", "params": {"loss": "poisson"}}
+"""What fits counts, which are a regression to their card."""
+
+_METHODS = {"multiclass": "dp-ebm-plus-22", "counts": COUNTS}
+"""The methods of tasks that dp-ebm-plus does not fit."""
 
 
 def rows_of(task: str, n: int = ROWS) -> list[Row]:
@@ -39,6 +45,8 @@ def rows_of(task: str, n: int = ROWS) -> list[Row]:
     signal = age / 50 - 1 + (ward == "b") + rng.normal(size=n) / 2
     if task == "regression":
         y = np.array([f"{s:.4f}" for s in signal])
+    elif task == "counts":
+        y = np.minimum(rng.poisson(np.exp(signal)), 20)
     elif task == "binary":
         y = np.where(signal > 0, "yes", "no")
     else:
@@ -58,15 +66,16 @@ def write_table(folder: Path, task: str, rows: list[Row], card: str = "", **keys
     """Write file, card (with more lines at its end) and config; return the config's path."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "patients.csv").write_bytes(csv_of(rows))
-    (folder / "patients.yaml").write_text(_CARD.format(task=task, target=_TARGETS[task]) + card)
+    kind = "regression" if task == "counts" else task
+    (folder / "patients.yaml").write_text(_CARD.format(task=kind, target=_TARGETS[task]) + card)
     config = {
         "dataset": "./patients.yaml",
-        "metric": {"binary": "auc", "multiclass": "accuracy", "regression": "rmse"}[task],
+        "metric": {"binary": "auc", "multiclass": "accuracy", "regression": "rmse"}[kind],
         "domain": "public",
         "epsilons": [1],
         "splits": 2,
         "seed": None,
-        "methods": ["dp-ebm-plus-22" if task == "multiclass" else "dp-ebm-plus"],
+        "methods": [_METHODS.get(task, "dp-ebm-plus")],
         **keys,
     }
     path = folder / "study.yaml"

@@ -60,7 +60,8 @@ def fix_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 def neighbours(task: str) -> dict[str, list[Row]]:
     """Return tables that differ from `rows_of` in one row: one more, one less, one exchanged."""
     rows = rows_of(task)
-    other = ("99.999", "", "c", {"binary": "yes", "multiclass": "high", "regression": "4"}[task])
+    target = {"binary": "yes", "multiclass": "high"}.get(task, "4")
+    other = ("99.999", "", "c", target)
     return {"one more": [*rows, other], "one less": rows[:-1], "exchanged": [*rows[:-1], other]}
 
 

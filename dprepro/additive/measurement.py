@@ -160,14 +160,19 @@ def score_edges(model: AdditiveModel) -> list[float]:
     noisy counts in the model give both, if features are taken as independent. 0 is an edge, at
     which the predicted class changes.
     """
-    of_singles = zip(model.shape_functions_, model.bin_counts_, strict=True)
-    of_pairs = ((term.values.ravel(), term.counts.ravel()) for term in model.pairs_)
-    variance = sum(_variance(values, counts) for values, counts in (*of_singles, *of_pairs))
-    reach = min(max(_REACH * math.sqrt(variance), 0.5), 1e3)
+    reach = min(max(_REACH * _deviation(model), 0.5), 1e3)
     middle = min(max(model.intercept_, -1e3), 1e3)
     width = math.ceil(2 * reach / _BINS * 2**10) / 2**10
     first, last = math.ceil((middle - reach) / width), math.floor((middle + reach) / width)
     return sorted({0.0, *(width * k for k in range(first, last + 1))})
+
+
+def _deviation(model: AdditiveModel) -> float:
+    """Return the standard deviation of the sums of a model, by its noisy counts."""
+    of_singles = zip(model.shape_functions_, model.bin_counts_, strict=True)
+    of_pairs = ((term.values.ravel(), term.counts.ravel()) for term in model.pairs_)
+    terms = (*of_singles, *of_pairs)
+    return math.sqrt(sum(_variance(values, counts) for values, counts in terms))
 
 
 def _variance(values: np.ndarray, counts: np.ndarray) -> float:
@@ -182,9 +187,15 @@ def residual_bound(model: AdditiveModel, target: tuple[float, float]) -> float:
     """Return at what residuals of a regression are clipped: by what the model discloses already.
 
     Twice the size that 95% of residuals do not exceed, if the model knows it, and at most the width
-    of the target's range.
+    of the target's range. Of counts no size is known: it is what few counts exceed where few
+    predictions are higher, if they vary as Poisson's do, and no count is further from its
+    prediction than the largest one.
     """
     width = target[1] - target[0]
+    if model.has_log_link:
+        logarithm = model.intercept_ + 2 * _deviation(model)
+        high = math.exp(min(logarithm, math.log(width)))
+        return min(high + 2 * math.sqrt(high) + 2, width)
     known = model.residual_sizes_
     if known is None or not known.percents[0] <= 95 <= known.percents[-1]:
         return width

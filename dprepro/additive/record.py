@@ -333,10 +333,10 @@ class ModelRecord(_Record):
             raise ValueError("a link is for version 5, which needs it")
         if self.link is None:
             return
-        if self.range is None or self.range[0] < 0 or self.intervals or self.measurement:
+        if self.range is None or self.range[0] < 0 or self.intervals:
             raise ValueError(
                 "a model with a link is a regression with a range of numbers that are not "
-                "negative, and has no intervals and no measurement"
+                "negative, and has no intervals"
             )
 
     def _check_classes(self) -> None:

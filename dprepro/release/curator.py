@@ -29,7 +29,12 @@ from dprepro.additive.measurement import (
     residual_bound,
     score_edges,
 )
-from dprepro.additive.model import AdditiveClassifier, AdditiveModel, AdditiveRegressor
+from dprepro.additive.model import (
+    LARGEST_LOGARITHM,
+    AdditiveClassifier,
+    AdditiveModel,
+    AdditiveRegressor,
+)
 from dprepro.data.domain import CategoricalFeature, Feature
 from dprepro.privacy.budget import Division, PrivacyBudget, row_budget
 from dprepro.privacy.curator_base import Curator
@@ -244,11 +249,25 @@ def _scores(model: AdditiveClassifier, rows: HeldOut) -> np.ndarray:
     return np.asarray(model.decision_function(rows.frame))
 
 
+def _predicted(model: AdditiveRegressor, rows: HeldOut) -> np.ndarray:
+    """Return predictions, float64 (n,), each of its row alone.
+
+    Of counts they are exponentials of single numbers: those of an array may differ in the last bit
+    with the place of a row in it.
+    """
+    if not model.has_log_link:
+        return model.predict(rows.frame)
+    scores = model.scores_of(model.contributions(rows.frame))
+    each = map(math.exp, np.minimum(scores, LARGEST_LOGARITHM).tolist())
+    return model.limited(np.fromiter(each, dtype=float, count=scores.size))
+
+
 def _parts(model: AdditiveModel, rows: HeldOut, bound: float | None) -> np.ndarray:
     """Return what each row adds beside 1, int64 (n, m), in whole numbers of the unit.
 
     Each follows from its row alone, to the last bit: scores are sums of whole numbers, and
-    probabilities come from one table, as a row's exponential may differ with its place in memory.
+    probabilities come from one table, as a row's exponential may differ with its place in memory;
+    see `_predicted` for counts.
     """
     if isinstance(model, AdditiveClassifier) and model.several_classes:
         wrong = _scores(model, rows).argmax(axis=1) != _codes(rows, model.intercept_.size)
@@ -263,7 +282,7 @@ def _parts(model: AdditiveModel, rows: HeldOut, bound: float | None) -> np.ndarr
         return np.column_stack([halves[0], whole[places + _FURTHEST * _FINE], halves[1]])
     if not isinstance(model, AdditiveRegressor) or bound is None:
         raise TypeError("a measurement is of a classifier, or of a regressor with a bound")
-    residuals = np.clip((rows.targets - model.predict(rows.frame)) / bound, -1.0, 1.0)
+    residuals = np.clip((rows.targets - _predicted(model, rows)) / bound, -1.0, 1.0)
     parts = np.column_stack([residuals / 2, residuals * residuals - 0.5])
     return np.trunc(parts / _UNIT).astype(np.int64)
 

@@ -176,6 +176,29 @@ def test_residuals_are_clipped_by_what_the_model_says_of_them() -> None:
     assert residual_bound(small.model("regression"), (-1.0, 2.0)) == 3.0
 
 
+def counts(intercept: float) -> Any:
+    """Return a model of counts whose sums are `intercept` for all rows."""
+    made = model("counts")
+    made.intercept_ = intercept
+    made.shape_functions_ = [np.zeros_like(values) for values in made.shape_functions_]
+    return made
+
+
+def test_residuals_of_counts_are_clipped_by_what_the_model_predicts() -> None:
+    assert residual_bound(counts(np.log(4.0)), (0.0, 100.0)) == pytest.approx(4 + 2 * 2 + 2)
+    assert residual_bound(counts(-50.0), (0.0, 100.0)) == pytest.approx(2)  # a rare count is 1
+    for intercept in (np.log(99.0), 600.0):  # none is further off than the largest count
+        assert residual_bound(counts(intercept), (0.0, 100.0)) == 100
+    made = model("counts")
+    made.intercept_, made.shape_functions_[1:] = 0.0, [np.zeros(4), np.zeros(2)]
+    made.shape_functions_[0], made.bin_counts_[0] = (
+        np.array([-1.0, 1.0, 5.0, 5.0]),
+        np.array([10.0, 10.0, 0.0, -3.0]),
+    )
+    high = np.exp(2.0)  # two standard deviations of 1
+    assert residual_bound(made, (0.0, 100.0)) == pytest.approx(high + 2 * np.sqrt(high) + 2)
+
+
 SUMS: dict[str, Any] = {"feature": None, "groups": ["all rows"], "sums": [[2, 1, 1, 1]]}
 
 

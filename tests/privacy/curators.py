@@ -57,7 +57,12 @@ from dprepro.methods.wishart_regression.curator import WishartCurator
 from dprepro.methods.wishart_regression.estimator import WishartLinearRegression
 from dprepro.privacy.curator_base import Curator
 from dprepro.release.curator import HeldOutCurator
-from tests.privacy.measured import MeasuredClassifier, MeasuredOfClasses, MeasuredRegressor
+from tests.privacy.measured import (
+    MeasuredClassifier,
+    MeasuredOfClasses,
+    MeasuredOfCounts,
+    MeasuredRegressor,
+)
 
 FEATURES = (
     NumericFeature("x", 0, 1),
@@ -200,6 +205,7 @@ FITS = {
     "dp-llm, shuffled": Fit(LLMCurator, DPLLMClassifier(sampling="shuffle", **_LLM), _numeric),
     "held out": Fit(HeldOutCurator, MeasuredClassifier()),
     "held out, classes": Fit(HeldOutCurator, MeasuredOfClasses()),
+    "held out, counts": Fit(HeldOutCurator, MeasuredOfCounts()),
     "held out, regression": Fit(HeldOutCurator, MeasuredRegressor()),
 }
 
