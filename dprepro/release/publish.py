@@ -189,7 +189,7 @@ class Plan:
         mixed = mixed_in_words((e.spent.adjacency for e in ahead.earlier), ledger.adjacency)
         lines = {
             "Release": f"all rows of {card.title or card.name}, to {self.place}",
-            "Method": f"{self.method.name}, {noise} noise, no seed",
+            "Method": f"{self.method.name}{self._params_in_words()}, {noise} noise, no seed",
             "Spends": f"epsilon {ledger.spent_epsilon():.4g} of the stated {ledger.epsilon:g}",
             "Measures": "" if self.measuring is None else self.measuring.in_words(),
             "Delta": f"{ledger.delta:g}{rule}",
@@ -213,6 +213,11 @@ class Plan:
             "Beware": self.beware,
         }
         return {name: text for name, text in lines.items() if text}
+
+    def _params_in_words(self) -> str:
+        """Return the parameters that a config gives, such as `loss: poisson`."""
+        told = ", ".join(f"{key}: {value}" for key, value in self.task.params.items())
+        return f" with {told}" if told else ""
 
     def _attack_in_words(self) -> str:
         if self.asked.attack is None:

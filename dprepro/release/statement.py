@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from dprepro.additive.describe import bands_in_words, intervals_in_words
+from dprepro.additive.describe import bands_in_words, intervals_in_words, link_in_words
 from dprepro.additive.file import LoadedClassifier, LoadedRegressor
 from dprepro.data.card_parts import Deployment
 from dprepro.data.domain import NumericFeature
@@ -257,12 +257,19 @@ class PublicFeature(StatementPart):
 
 
 class DataDomain(StatementPart):
-    """What the data are about, as far as it is public; `labels` are what its classes are called."""
+    """What the data are about, as far as it is public; `labels` are what its classes are called.
+
+    `link` is that of a model of counts, which adds up the logarithm of its prediction; else it is
+    not in the file.
+    """
+
+    model_config = ConfigDict(json_schema_extra=lambda s: _may_lack(s, ("link",)))
 
     task: Literal["binary", "multiclass", "regression"]
     target: str | None
     labels: Annotated[list[str], Field(min_length=2)] | None
     target_bounds: tuple[float, float] | None
+    link: Literal["log"] | None = None
     features: list[PublicFeature]
 
 
@@ -348,8 +355,9 @@ class Registry(StatementPart):
 class Statement(StatementPart):
     """The whole statement.
 
-    `bands` says what the noise bands of functions are and are not, and, where that was released,
-    how near targets are to predictions. `measured` is not in the file where nothing was.
+    `bands` says how functions of counts are read, what the noise bands of functions are and are
+    not, and, where that was released, how near targets are to predictions. `measured` is not in the
+    file where nothing was.
     """
 
     model_config = ConfigDict(json_schema_extra=lambda s: _may_lack(s, ("measured",)))
@@ -407,7 +415,7 @@ def state(model: Loaded, content: bytes, publisher: Publisher) -> Statement:
             ],
         ),
         post_processing=list(ledger.post_processing),
-        bands=[*bands_in_words(model), *intervals_in_words(model)],
+        bands=[*link_in_words(model), *bands_in_words(model), *intervals_in_words(model)],
         registry=_registry(ledger, data, publisher),
         measured=measured_of(model),
     )
@@ -436,6 +444,7 @@ def _data(model: Loaded) -> DataDomain:
         target=model.target_name_,
         labels=None if model.labels_ is None else list(model.labels_),
         target_bounds=model.range_ if isinstance(model, LoadedRegressor) else None,
+        link="log" if model.has_log_link else None,
         features=[_feature(model, k) for k in range(len(model.bins_))],
     )
 
@@ -528,6 +537,8 @@ def _registry(ledger: Ledger, data: DataDomain, publisher: Publisher) -> Registr
 def _target_in_words(data: DataDomain) -> str:
     if data.task == "multiclass":
         return f"{len(data.labels)} classes" if data.labels else "several classes"
+    if data.link is not None:
+        return "a count as the target"
     return "numeric target" if data.task == "regression" else "two classes"
 
 
@@ -543,6 +554,8 @@ def as_json(statement: Statement) -> str:
         del values["privacy"]["is_authors_word"]
     if statement.measured is None:
         del values["measured"]
+    if statement.data.link is None:
+        del values["data"]["link"]
     for key in _LATER_OF_PUBLISHER:
         if not values["publisher"][key]:
             del values["publisher"][key]

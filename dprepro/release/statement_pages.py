@@ -140,7 +140,7 @@ def _rendered(statement: Statement, name: str) -> str:
 
 
 def _first_page(statement: Statement) -> Section:
-    of, privacy = statement.publisher, statement.privacy
+    of, privacy, data = statement.publisher, statement.privacy, statement.data
     told, whose = of.deployment, _whose(statement)
     who = "" if told is None else f" by {_listed(told.curators)}"
     used = "all rows"
@@ -152,9 +152,9 @@ def _first_page(statement: Statement) -> Section:
     blocks: list[Text | Items | Table] = [
         Text(
             f"The file {statement.model.file}, a model that predicts "
-            f"{statement.data.target or 'the target'} from {len(statement.data.features)} "
-            f"features, was released{who} on {of.date}. It was fitted to {used} in the table "
-            f'"{of.title or of.dataset}".',
+            f"{data.target or 'the target'}{', a count,' if data.link else ''} from "
+            f"{len(data.features)} features, was released{who} on {of.date}. It was fitted to "
+            f'{used} in the table "{of.title or of.dataset}".',
             "What was released.",
         )
     ]
@@ -456,7 +456,8 @@ def _public(statement: Statement) -> Section:
     if data.labels:
         target += f", with the labels {_listed(data.labels)}"
     if data.target_bounds:
-        target += f", from {_short(data.target_bounds[0])} to {_short(data.target_bounds[1])}"
+        lower, upper = map(_short, data.target_bounds)
+        target += f", {'a count ' if data.link else ''}from {lower} to {upper}"
     texts += [target, "names, bounds and categories of the features:"]
     features = tuple(
         (f.name, _domain_in_words(f), "yes" if f.may_be_missing else "no") for f in data.features

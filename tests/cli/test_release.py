@@ -26,7 +26,7 @@ from dprepro.results.audits import read_audits
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import builtin
 from tests.commands import dprepro
-from tests.private_table import ROWS, Row, rows_of, write_table
+from tests.private_table import COUNTS, ROWS, Row, rows_of, write_table
 from tests.test_releases import fix_noise, leaves, neighbours, without_releases
 
 FILES = {"model.json", "model.html", "statement.json", "statement.md", "statement.html"}
@@ -52,6 +52,11 @@ def release(card: Path, *options: object, epsilon: float = 1) -> str:
     given = options if "--delta" in options else (*DELTA, *options)
     place = card.with_name("out")
     return dprepro("release", card, "--epsilon", epsilon, "--yes", "-o", place, *given)
+
+
+def by_config(config: Path) -> tuple[object, ...]:
+    """Return the options of a release of counts, whose parameters stand in a config."""
+    return ("--config", config, "--method", COUNTS["method"])
 
 
 def refused(card: Path, *options: object, match: str) -> str:
@@ -123,6 +128,47 @@ def test_several_classes_are_released_as_two_are(tmp_path: Path, state: Path) ->
     ]  # fmt: skip
     with pytest.raises(DpreproError, match="beyond the budget"):
         release(card, "-o", tmp_path / "second")
+
+
+def test_counts_are_released_as_numbers_are(tmp_path: Path, state: Path) -> None:
+    text = LIMIT + "deployment: {curators: [us], intended_use: to learn, region: here}\n"
+    config = write_table(tmp_path, "counts", rows_of("counts", 300), text)
+    card, out = config.with_name("patients.yaml"), tmp_path / "out"
+    said = release(card, *by_config(config), "--attack", 40)
+    assert "Method:   dp-ebm-plus-22 with loss: poisson, exact noise, no seed" in said
+    assert {path.name for path in out.iterdir()} == FILES | {"registry.yaml", "README.md"}
+    statement = Statement.model_validate_json((out / "statement.json").read_bytes())
+    assert (statement.privacy.holds, statement.data.link) == (True, "log")
+    assert statement.not_covered.reads == []
+    assert statement.publisher.attack is not None
+    texts = {path.name: path.read_text(encoding="utf-8") for path in out.iterdir()}
+    for name, words in {
+        "statement.md": "a model that predicts y, a count, from 3 features",
+        "statement.html": "where a function adds 0.3 to the logarithm of y, the prediction is 1.35",
+        "registry.yaml": "3 features, a count as the target",
+        "README.md": "of y: the logarithm of its prediction is a sum of one function",
+        "model.html": "The sum, with the intercept, is the logarithm of y.",
+    }.items():
+        assert words in " ".join(texts[name].split())
+    model = load_model(out / "model.json")
+    assert model.has_log_link
+    assert "agree" in dprepro("verify", out)
+    new = tmp_path / "predicted.csv"
+    dprepro("predict", out / "model.json", tmp_path / "patients.csv", "-o", new, "--explain")
+    found = pd.read_csv(new)
+    np.testing.assert_allclose(np.exp(found["sum"]).clip(0, 20), found["prediction"])
+    with pytest.raises(DpreproError, match="beyond the budget"):
+        release(card, "-o", tmp_path / "second")
+
+
+def test_counts_of_a_card_whose_range_does_not_begin_at_0_are_refused(
+    tmp_path: Path, state: Path
+) -> None:
+    config = write_table(tmp_path, "regression", rows_of("regression", 60), methods=[COUNTS])
+    refused(
+        config.with_name("patients.yaml"), *by_config(config),
+        match="for counts, which begin at 0, but the domain's target range is from -2 to 4",
+    )  # fmt: skip
 
 
 def test_several_classes_are_attacked_as_two_are(tmp_path: Path, state: Path) -> None:
@@ -274,7 +320,7 @@ def test_what_fails_after_the_folder_is_written_says_so(
     assert not list(tmp_path.glob(".out*"))
 
 
-@pytest.mark.parametrize("task", ["binary", "multiclass"])
+@pytest.mark.parametrize("task", ["binary", "multiclass", "counts"])
 def test_neighbours_differ_in_nothing_but_releases(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch, task: str
 ) -> None:
@@ -283,8 +329,9 @@ def test_neighbours_differ_in_nothing_but_releases(
     found = []
     for rows in (rows_of(task), neighbours(task)["one less"]):
         monkeypatch.setenv("DPREPRO_STATE", str(state / str(len(rows))))  # a book of its own
-        card = write_table(tmp_path, task, rows).with_name("patients.yaml")
-        release(card, "-o", tmp_path / f"out-{len(rows)}")
+        config = write_table(tmp_path, task, rows)
+        given = by_config(config) if task == "counts" else ()
+        release(config.with_name("patients.yaml"), "-o", tmp_path / f"out-{len(rows)}", *given)
         out = tmp_path / f"out-{len(rows)}"
         texts = {path.name: path.read_text(encoding="utf-8") for path in out.iterdir()}
         model, statement = texts["model.json"], json.loads(texts["statement.json"])
