@@ -44,9 +44,6 @@ from dprepro.runtime.errors import DpreproError
 ROWS = 400
 """Of each shadow table, beside the canary: of more rows a canary is no easier to find."""
 
-SHADOWS = 200
-"""Shadow models by default: half a minute for ten features."""
-
 FALSE_POSITIVES = 0.05
 """The false positive rate at which the true positive rate is stated, or the next below it."""
 
