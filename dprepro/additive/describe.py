@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from dprepro.additive.model import AdditiveModel
 from dprepro.estimators.contract import classes_of, ledger_of
-
-if TYPE_CHECKING:
-    from dprepro.additive.model import AdditiveModel
 
 FEW_ROWS = "rows are few for the noise"
 """What a ledger says of a fit that took its way for few rows; see `dp_ebm_plus.low_signal`."""
