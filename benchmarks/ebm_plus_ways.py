@@ -97,8 +97,9 @@ class Undamped(Damping):
 
 def settle_as_one(learner: Booster) -> None:
     """Let both levels be what the queries for the intercept say."""
-    mean, precision = learner._told_of(learner.level)
-    level = np.array([mean / (precision + learner.loss.prior**-2)])
+    told = learner.level.answers
+    precision = told.deviation**-2
+    level = precision * told.mean / (precision + learner.loss.prior**-2)
     learner._levels = level, level
 
 

@@ -112,12 +112,14 @@ def _words(pair: MethodPair) -> str:
 
 def _table(rows: int, task: str, canary: bool) -> Table:
     codes = np.repeat([0, 1], [_CROWD * rows, rows + int(canary)])
-    if task == "binary":
-        # Both labels have to occur in either world.
+    if task == "regression":
+        y = np.repeat(RANGE, [_CROWD * rows + rows, int(canary)])
+    else:
+        # All labels have to occur in either world.
         y = np.ones(_CROWD * rows + rows + int(canary))
         y[: _CROWD * rows : _OTHERS] = y[_CROWD * rows + rows :] = 0
-    else:
-        y = np.repeat(RANGE, [_CROWD * rows + rows, int(canary)])
+        if task == "multiclass":
+            y[1 : _CROWD * rows : _OTHERS] = 2
     return pd.DataFrame({_CATEGORY.name: categories(codes, _CATEGORIES)}), y
 
 

@@ -38,6 +38,7 @@ CHANGED = {
     "no curves": NUMERIC,
     "no long reach": NUMERIC,
     "no short reach": NUMERIC,
+    "sizes alike": {*CASES},
     "even averages": {*CASES},
     "steep averages": {*CASES},
     "no damping": {*CASES},

@@ -284,7 +284,7 @@ def test_a_code_of_another_number_of_bins_is_refused():
     exact = ExactAnswers.of(training(), CLASSES, Softmax(3))
     exact.follow(Start(np.zeros(3, np.int32)))
     exact.follow(Merge(2, np.array([0, 1, 2]), 3))
-    with pytest.raises(SensitivityError, match="a code of 2 bins for 2, which has 3"):
+    with pytest.raises(SensitivityError, match="a code of 2 bins for feature 2, which has 3"):
         exact.answer(of_classes((ONE, OF_C), 1.0))
 
 

@@ -233,7 +233,7 @@ def test_a_mix_of_another_number_of_bins_is_refused():
     exact.follow(Start(0))
     for bins in (1, 2, 4):
         wrong = Code(0, np.ones(3), np.zeros(3, int), np.zeros((3, bins), int))
-        with pytest.raises(SensitivityError, match=f"a code of {bins} bins for 0,"):
+        with pytest.raises(SensitivityError, match=f"a code of {bins} bins for feature 0,"):
             exact.answer(asked((ONE, wrong), 1.0))
 
 
@@ -251,10 +251,10 @@ def test_codes_of_another_number_of_bins_are_refused(bins):
     exact = exact_answers(np.array([[0, 1, 2]]), np.ones(3), LOGISTIC)
     exact.follow(Start(0))
     wrong = Code(0, np.ones(bins), np.zeros(bins, int))
-    with pytest.raises(SensitivityError, match=f"a code of {bins} bins for 0, which has 3"):
+    with pytest.raises(SensitivityError, match=f"a code of {bins} bins for feature 0, which has 3"):
         exact.answer(asked((ONE, wrong), 1.0))
     if bins > 1:
-        with pytest.raises(SensitivityError, match=f"a code of {bins} bins for -1,"):
+        with pytest.raises(SensitivityError, match=f"a code of {bins} bins for feature -1,"):
             exact.answer(asked((Code(INTERCEPT, np.ones(bins), np.zeros(bins, int)),), 1.0))
     right = Code(0, np.ones(3), np.zeros(3, int))
     assert exact.answer(asked((ONE, right), 1.0)).value[0] == pytest.approx(1.5)
