@@ -328,6 +328,10 @@ class PoissonLoss(SquaredLoss):
         rate = max(centred + 0.5, min(0.5, noises[0] / rows), 1e-4)
         return Start(rows, noise, math.log(rate), rate, rate, typical, 1.0)
 
+    def unit(self, start: Start, usual: float) -> float:
+        """Return that of the start: residuals are of rates, and functions of their logarithms."""
+        return start.unit
+
     def response(
         self, values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
     ) -> Response:
