@@ -129,13 +129,12 @@ def test_counts_are_released_as_numbers_are(tmp_path: Path, state: Path) -> None
     text = LIMIT + "deployment: {curators: [us], intended_use: to learn, region: here}\n"
     config = write_table(tmp_path, "counts", rows_of("counts", 300), text)
     card, out = config.with_name("patients.yaml"), tmp_path / "out"
-    said = release(card, "--config", config, "--attack", 40)
+    said = release(card, *by_config(config))
     assert "Method:   dp-ebm-plus with loss: poisson, exact noise, no seed" in said
     assert {path.name for path in out.iterdir()} == FILES | {"registry.yaml", "README.md"}
     statement = Statement.model_validate_json((out / "statement.json").read_bytes())
     assert (statement.privacy.holds, statement.data.link) == (True, "log")
     assert statement.not_covered.reads == []
-    assert statement.publisher.attack is not None
     texts = {path.name: path.read_text(encoding="utf-8") for path in out.iterdir()}
     for name, words in {
         "statement.md": "a model that predicts y, a count, from 3 features",
@@ -166,9 +165,13 @@ def test_counts_of_a_card_whose_range_does_not_begin_at_0_are_refused(
     )  # fmt: skip
 
 
-def test_several_classes_are_attacked_as_two_are(tmp_path: Path, state: Path) -> None:
-    config = write_table(tmp_path, "multiclass", rows_of("multiclass", 300), LIMIT)
-    release(config.with_name("patients.yaml"), "--attack", 40)
+@pytest.mark.parametrize("task", ["multiclass", "counts"])
+def test_classes_and_counts_are_attacked_as_two_labels_are(
+    tmp_path: Path, state: Path, task: str
+) -> None:
+    config = write_table(tmp_path, task, rows_of(task, 300), LIMIT)
+    given = by_config(config) if task == "counts" else ()
+    release(config.with_name("patients.yaml"), "--attack", 40, *given)
     statement = Statement.model_validate_json((tmp_path / "out" / "statement.json").read_bytes())
     assert statement.publisher.attack is not None
     assert statement.publisher.attack.shadow_models == 40

@@ -114,6 +114,23 @@ def test_figures_that_the_counts_do_not_give_are_found(tmp_path: Path) -> None:
     assert "groups[0].error.value says 0.0123" in failed.output
 
 
+def rows_for_model(n: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Return rows of the features of `measured.model`."""
+    X = pd.DataFrame({"x": rng.random(n), "z": rng.random(n)})
+    X["c"] = rng.choice(["a", "b"], n)
+    return X
+
+
+def hold(found: Any, truth: float) -> None:
+    """Assert that an interval holds what is true of all rows; it is half as wide again.
+
+    It is of a fifth of the rows, by chance, and at 95 %.
+    """
+    assert found.value is not None
+    room = (found.upper - found.lower) / 4
+    assert found.lower - room < truth < found.upper + room
+
+
 def test_a_regression_has_the_root_of_its_mean_squared_error(tmp_path: Path) -> None:
     card = card_of(tmp_path, "regression", "subgroups: {age: [30, 60], ward: }\n", 6000)
     found = release(card, "--measure", 0.7).measured
@@ -142,11 +159,7 @@ def test_counts_have_the_root_of_their_mean_squared_error(tmp_path: Path) -> Non
     limited = np.clip(residuals, -found.bound, found.bound)
     groups = [rows.ward != "", *(rows.ward == ward for ward in "abc")]
     for group, of in zip(found.groups, groups, strict=True):
-        root, error = float(np.sqrt(np.mean(limited[of] ** 2))), group.error
-        assert error.value is not None
-        # Of a fifth of the rows, by chance: at 95 %, and half as wide again.
-        room = (error.upper - error.lower) / 4
-        assert error.lower - room < root < error.upper + room
+        hold(group.error, float(np.sqrt(np.mean(limited[of] ** 2))))
     assert found.groups[0].error.upper < 4
     page = " ".join((out / "statement.md").read_text(encoding="utf-8").split())
     assert f"did not train it; a residual beyond {found.bound:.4g} counts as that" in page
@@ -157,8 +170,7 @@ def test_counts_have_the_root_of_their_mean_squared_error(tmp_path: Path) -> Non
 
 def test_sums_of_counts_are_those_of_the_rows() -> None:
     made, rng = measured.model("counts"), np.random.default_rng(0)
-    X = pd.DataFrame({"x": rng.random(300), "z": rng.random(300)})
-    X["c"] = rng.choice(["a", "b"], 300)
+    X = rows_for_model(300, rng)
     y = rng.poisson(1.0, 300).clip(0, 2).astype(float)
     ledger = Ledger(1e9, 1e-6, ADD_REMOVE)
     budget = PrivacyBudget(1e5, 1e-6)
@@ -186,8 +198,7 @@ def test_what_a_row_of_counts_adds_is_the_same_wherever_it_stands(
 
     monkeypatch.setattr(np, "exp", by_place)
     made, rng = measured.model("counts"), np.random.default_rng(0)
-    X = pd.DataFrame({"x": rng.random(50), "z": rng.random(50)})
-    X["c"] = rng.choice(["a", "b"], 50)
+    X = rows_for_model(50, rng)
     y = rng.integers(0, 3, 50).astype(float)
     parts = _parts(made, HeldOut(X, y), 2.0)
     back = _parts(made, HeldOut(X[::-1].reset_index(drop=True), y[::-1]), 2.0)
@@ -209,10 +220,7 @@ def test_several_classes_have_their_errors_class_by_class(tmp_path: Path) -> Non
     wrong = model.predict(rows[["age", "dose", "ward"]]) != y
     truth = [wrong.mean(), *(wrong[y == c].mean() for c in range(3))]
     for share, group in zip(truth, found.groups[:4], strict=True):
-        assert group.error.value is not None
-        # Of a fifth of the rows, by chance: at 95 %, and half as wide again.
-        room = (group.error.upper - group.error.lower) / 4
-        assert group.error.lower - room < share < group.error.upper + room
+        hold(group.error, share)
     page = " ".join((out / "statement.md").read_text(encoding="utf-8").split())
     assert "the likeliest class is wrong for " in page
     assert "| y: middle |" in page
@@ -224,8 +232,7 @@ def test_several_classes_have_their_errors_class_by_class(tmp_path: Path) -> Non
 
 def test_counts_of_several_classes_are_those_of_the_rows() -> None:
     made, rng = measured.model("multiclass"), np.random.default_rng(0)
-    X = pd.DataFrame({"x": rng.random(300), "z": rng.random(300)})
-    X["c"] = rng.choice(["a", "b"], 300)
+    X = rows_for_model(300, rng)
     y = rng.integers(0, 3, 300)
     by_class = Grouping("y", ("0", "1", "2"), by_class=True)
     ledger = Ledger(1e9, 1e-6, ADD_REMOVE)
