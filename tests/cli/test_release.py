@@ -129,7 +129,7 @@ def test_counts_are_released_as_numbers_are(tmp_path: Path, state: Path) -> None
     text = LIMIT + "deployment: {curators: [us], intended_use: to learn, region: here}\n"
     config = write_table(tmp_path, "counts", rows_of("counts", 300), text)
     card, out = config.with_name("patients.yaml"), tmp_path / "out"
-    said = release(card, *by_config(config))
+    said = release(card, "--config", config)
     assert "Method:   dp-ebm-plus with loss: poisson, exact noise, no seed" in said
     assert {path.name for path in out.iterdir()} == FILES | {"registry.yaml", "README.md"}
     statement = Statement.model_validate_json((out / "statement.json").read_bytes())
@@ -170,7 +170,7 @@ def test_classes_and_counts_are_attacked_as_two_labels_are(
     tmp_path: Path, state: Path, task: str
 ) -> None:
     config = write_table(tmp_path, task, rows_of(task, 300), LIMIT)
-    given = by_config(config) if task == "counts" else ()
+    given = ("--config", config) if task == "counts" else ()
     release(config.with_name("patients.yaml"), "--attack", 40, *given)
     statement = Statement.model_validate_json((tmp_path / "out" / "statement.json").read_bytes())
     assert statement.publisher.attack is not None
