@@ -3,14 +3,14 @@
     .venv/bin/python benchmarks/ebm_plus_bands.py --seeds 20
     .venv/bin/python benchmarks/ebm_plus_bands.py --seeds 10 --first 200  # the choice
     .venv/bin/python benchmarks/ebm_plus_bands.py --seeds 20 --by-feature
-    .venv/bin/python benchmarks/ebm_plus_bands.py --seeds 20 --errors --way "no jumps"
+    .venv/bin/python benchmarks/ebm_plus_bands.py --seeds 20 --errors --way "no curves"
 
 Four features: a curve, a step, a skewed one with a curve in its logarithm, and one without effect.
 In every bin the true function's mean is compared with the learned one, both centred by rows, and
 the share of bins printed that it is within two standard deviations of; and the root mean square of
-the errors over that of the deviations, which would be 1. A star marks fits whose rows were few for
-the noise. `--by-feature` prints the share for each feature instead, `--errors` the root mean square
-of the errors. `--way` takes a way of ebm_plus_choice.py.
+the errors over that of the deviations, which would be 1. `--by-feature` prints the share for each
+feature instead, `--errors` the root mean square of the errors. `--way` takes a way of
+ebm_plus_ways.py.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from ebm_plus_choice import taking
+from ebm_plus_ways import epochs, taking
 
-from dprepro.additive.describe import had_few_rows
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 
@@ -66,8 +65,8 @@ def errors(model: Any, X: pd.DataFrame, truth: np.ndarray) -> np.ndarray:
     return np.concatenate(found, axis=1)
 
 
-def fit(task: str, rows: int, epsilon: float, seed: int) -> tuple[np.ndarray, bool]:
-    """Return what `errors` does, and whether rows were few for the noise."""
+def fit(task: str, rows: int, epsilon: float, seed: int) -> np.ndarray:
+    """Return what `errors` does."""
     X, truth = simulate(rows, seed)
     rng = np.random.default_rng(10_000 + seed)
     score = truth.sum(axis=1) - 0.5
@@ -79,7 +78,7 @@ def fit(task: str, rows: int, epsilon: float, seed: int) -> tuple[np.ndarray, bo
         y = (score + rng.standard_normal(rows)).clip(-8, 8)
         domain = Domain(FEATURES, (-8.0, 8.0))
         model = DPEBMPlusRegressor(epsilon, domain=domain, random_state=seed).fit(X, y)
-    return errors(model, X, truth), had_few_rows(model)
+    return errors(model, X, truth)
 
 
 def in_all(found: np.ndarray) -> str:
@@ -111,8 +110,8 @@ def main() -> None:
     parser.add_argument("--way", default="as it is")
     parser.set_defaults(cell=in_all)
     given = parser.parse_args()
-    if given.way == "rival" or given.way.endswith("epochs"):
-        parser.error(f"--way {given.way!r} is no rule: name another one of ebm_plus_choice.py")
+    if epochs(given.way):
+        parser.error(f"--way {given.way!r} is a parameter: name another one of ebm_plus_ways.py")
     with taking(given.way):
         show(given)
 
@@ -126,8 +125,7 @@ def show(given: argparse.Namespace) -> None:
             cells = []
             for epsilon in EPSILONS:
                 found = [fit(task, rows, epsilon, seed) for seed in seeds]
-                star = "*" * any(few for _, few in found)
-                cells.append(given.cell(np.concatenate([each for each, _ in found], axis=1)) + star)
+                cells.append(given.cell(np.concatenate(found, axis=1)))
             print(f"| {task} | {rows:,} | " + " | ".join(cells) + " |", flush=True)
 
 

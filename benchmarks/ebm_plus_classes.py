@@ -1,4 +1,4 @@
-"""How DP-EBM+ 22 fits several classes, beside private rivals and models without privacy.
+"""How DP-EBM+ fits several classes, beside private rivals and models without privacy.
 
     .venv/bin/python benchmarks/ebm_plus_classes.py
     .venv/bin/python benchmarks/ebm_plus_classes.py --tables car --epsilons 1000 --splits 1
@@ -6,9 +6,9 @@
 The mean over the splits is printed of accuracy, log loss and macro AUROC (one class against the
 rest) on test rows, a fifth of all, drawn by class. Methods:
 
-    classes          `dp-ebm-plus-22`: one query an epoch for all classes
-    one at a time    `dp-ebm-plus-22` of two labels for each class against the rest. S fits share
-                     the budget: each is mu / sqrt(S)-GDP; probabilities are scaled to add up to 1
+    classes          `dp-ebm-plus`: one query an epoch for all classes
+    one at a time    `dp-ebm-plus` of two labels for each class against the rest. S fits share the
+                     budget: each is mu / sqrt(S)-GDP; probabilities are scaled to add up to 1
     logistic         the same with `dp-gd-logistic`
     forest           `dp-random-forest`: epsilon-DP, with the number of rows public
     majority         the rates of the classes, without privacy
@@ -94,8 +94,8 @@ def ebm(rows: Rows, new: pd.DataFrame, domain: Domain, *given: float) -> np.ndar
 
 
 WAYS: dict[str, Callable[..., np.ndarray]] = {
-    "classes": lambda *given: fitted("dp-ebm-plus-22", "multiclass", *given),
-    "one at a time": lambda *given: one_at_a_time("dp-ebm-plus-22", *given),
+    "classes": lambda *given: fitted("dp-ebm-plus", "multiclass", *given),
+    "one at a time": lambda *given: one_at_a_time("dp-ebm-plus", *given),
     "logistic": lambda *given: one_at_a_time("dp-gd-logistic", *given),
     "forest": lambda *given: fitted("dp-random-forest", "multiclass", *given),
     "majority": majority,

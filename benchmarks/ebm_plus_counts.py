@@ -1,4 +1,4 @@
-"""How DP-EBM+ 22 fits counts, beside regression and models without privacy.
+"""How DP-EBM+ fits counts, beside regression and models without privacy.
 
     .venv/bin/python benchmarks/ebm_plus_counts.py
     .venv/bin/python benchmarks/ebm_plus_counts.py --epsilons 1000 --splits 1
@@ -6,10 +6,9 @@
 The mean over the splits is printed of the Poisson deviance and the RMSE on test rows, a fifth of
 all, and how far the mean prediction lies from the mean count. Methods:
 
-    counts           `dp-ebm-plus-22` with loss="poisson"
-    numbers          `dp-ebm-plus-22`; a prediction is at least 1 % of the mean count of the
+    counts           `dp-ebm-plus` with loss="poisson"
+    numbers          `dp-ebm-plus`; a prediction is at least 1 % of the mean count of the
                      training rows, which is not private: else its deviance would be infinite
-    version 21       `dp-ebm-plus`, likewise
     Poisson          scikit-learn's PoissonRegressor on one-hot bins, without privacy: those that
                      `counts` has at epsilon 1000 on the same rows
     EBM              interpret's with Poisson deviance, without privacy and without pairs
@@ -36,7 +35,6 @@ from sklearn.model_selection import train_test_split
 from dprepro.data.dataset import load
 from dprepro.data.domain import Domain
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.one_way.estimator import DPEBMPlus22Regressor
 
 TABLE = "bike-sharing"
 DELTA = 1e-6
@@ -45,9 +43,9 @@ NO_NOISE = 1e3
 Rows = tuple[pd.DataFrame, np.ndarray]
 
 
-def fitted(rows: Rows, domain: Domain, epsilon: float, seed: int) -> DPEBMPlus22Regressor:
+def fitted(rows: Rows, domain: Domain, epsilon: float, seed: int) -> DPEBMPlusRegressor:
     """Return a fit to counts."""
-    model = DPEBMPlus22Regressor(epsilon, DELTA, domain=domain, random_state=seed, loss="poisson")
+    model = DPEBMPlusRegressor(epsilon, DELTA, domain=domain, random_state=seed, loss="poisson")
     return model.fit(*rows)
 
 
@@ -56,11 +54,9 @@ def counts(rows: Rows, new: pd.DataFrame, *given: object) -> np.ndarray:
     return fitted(rows, *given).predict(new)  # type: ignore[arg-type]
 
 
-def numbers(
-    kind: type, rows: Rows, new: pd.DataFrame, domain: Domain, epsilon: float, seed: int
-) -> np.ndarray:
+def numbers(rows: Rows, new: pd.DataFrame, domain: Domain, epsilon: float, seed: int) -> np.ndarray:
     """Return predictions of a regression, at least 1 % of the mean count."""
-    model = kind(epsilon, DELTA, domain=domain, random_state=seed).fit(*rows)
+    model = DPEBMPlusRegressor(epsilon, DELTA, domain=domain, random_state=seed).fit(*rows)
     return np.maximum(model.predict(new), 0.01 * rows[1].mean())
 
 
@@ -94,8 +90,7 @@ def mean(rows: Rows, new: pd.DataFrame, *_: object) -> np.ndarray:
 
 WAYS: dict[str, Callable[..., np.ndarray]] = {
     "counts": counts,
-    "numbers": lambda *given: numbers(DPEBMPlus22Regressor, *given),
-    "version 21": lambda *given: numbers(DPEBMPlusRegressor, *given),
+    "numbers": numbers,
     "Poisson": poisson,
     "EBM": ebm,
     "mean": mean,

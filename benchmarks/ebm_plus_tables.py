@@ -59,10 +59,25 @@ SMALL = {
 """S-BDT's protocol: journal, metric, 1 if larger is better, decimals."""
 
 
+UNITS = ("unit=row", "rows_per_unit=1", "rows_per_unit=2", "rows_per_unit=5")
+BEFORE = "21"
+"""The version that the last table has beside the one of today."""
+
+PROTOCOLS = {
+    "plus-adult": "Adult", "plus-telco": "Telco", "plus-credit": "Credit fraud",
+    "plus-cal-housing": "California housing", "plus-elevators": "Elevators", "plus-pol": "Pol",
+    "plus-wine": "Wine", "sbdt-adult": "Adult, complete", "sbdt-abalone": "Abalone",
+    "maddock-adult": "Adult, five splits", "maddock-credit1": "Give Me Some Credit",
+    "maddock-credit2": "Credit default", "unit-diabetes": "Diabetes 130",
+    "unit-parkinson": "Parkinson",
+}  # fmt: skip
+"""All configs with DP-EBM+, and what the last table calls them."""
+
+
 @cache
-def cells(config: str) -> dict[tuple[str, float], Any]:
+def cells(config: str, folder: str = "results") -> dict[tuple[str, float], Any]:
     """Return the cells of one committed journal by label and epsilon."""
-    found = read_results(ROOT / "results", [config]).cells
+    found = read_results(ROOT / folder, [config]).cells
     return {(cell.task.label, cell.task.epsilon): cell for cell in found}
 
 
@@ -214,6 +229,44 @@ def small() -> list[str]:
     return lines
 
 
+def versions() -> list[str]:
+    """Return the table of this version beside the one before it, in every cell that both have.
+
+    In brackets is the gain over its standard error, of paired splits.
+    """
+    labels = {"plus": [PLUS, PAIRS], "unit": [f"{PLUS} {unit}" for unit in UNITS]}
+    shown, all_gains = [], []
+    for config, title in PROTOCOLS.items():
+        now, then = cells(config), cells(config, f"results/history/v{BEFORE}")
+        for label in labels.get(config.split("-")[0], [PLUS]):
+            found = []
+            for epsilon in sorted(e for name, e in now if name == label):
+                own, old = now[label, epsilon], then[label, epsilon]
+                metric = next(m for m in ("auc", "rmse") if m in own.values)
+                gain = gains(own, old, metric, METRICS[metric][1])
+                error = gain.std(ddof=1) / np.sqrt(len(gain))
+                all_gains.append(float(gain.mean() / error) if gain.any() else 0.0)
+                means = [
+                    number(each.mean(metric), digits_of(each.mean(metric))) for each in (old, own)
+                ]
+                found.append(f"{epsilon:g}: {means[0]}, {means[1]} ({all_gains[-1]:+.1f})")
+            name = label.removeprefix(PLUS).strip(" -").replace("=", " ").replace("_", " ")
+            shown.append(line([title, name, METRICS[metric][0], "; ".join(found)]))
+    better, worse = (sum(sign * gain > 2 for gain in all_gains) for sign in (1, -1))
+    return [
+        f"Of {len(all_gains)} cells {better} are better by more than two standard errors, and "
+        f"{worse} worse.",
+        "",
+        *head(["dataset", "", "metric", f"epsilon: mean of version {BEFORE}, of this one (gain)"]),
+        *shown,
+    ]
+
+
+def digits_of(mean: float) -> int:
+    """Return how many decimals show three digits or four of a mean."""
+    return 5 if mean < 0.01 else 4 if mean < 1 else 3 if mean < 10 else 1
+
+
 BLOCKS: dict[str, dict[str, Callable[[], list[str]]]] = {
     "docs/dp-ebm-plus.md": {"short": short, "counts": counts},
     "docs/evidence/dp-ebm-plus-tables.md": {
@@ -222,6 +275,7 @@ BLOCKS: dict[str, dict[str, Callable[[], list[str]]]] = {
         "small": small,
     },
     "docs/evidence/dp-ebm-plus-pairs.md": {"pairs": pairs},
+    "docs/evidence/dp-ebm-plus-versions.md": {"versions": versions},
 }
 
 

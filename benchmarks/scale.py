@@ -34,8 +34,8 @@ from scipy.special import expit
 from dprepro.data.domain import Domain, NumericFeature
 from dprepro.methods.dp_ebm.ebm import EBMClassifier
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier
+from dprepro.methods.dp_ebm_plus.algorithm import EPOCHS
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC
 from dprepro.rows.backends import even_parts
 from dprepro.rows.table import Table
 from dprepro.runtime.threads import Threads
@@ -154,7 +154,7 @@ def _row(
     asked = [method, str(path), str(given.folder), str(epochs), str(given.jobs)]
     command = [sys.executable, __file__, "--child", *asked]
     found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-    return {"rows": f"{size:,}", "method": method, "epochs": epochs or LOGISTIC.epochs} | found
+    return {"rows": f"{size:,}", "method": method, "epochs": epochs or EPOCHS} | found
 
 
 def write_table(path: Path, size: int) -> None:

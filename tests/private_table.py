@@ -30,11 +30,8 @@ _TARGETS = {
     "regression": "target_bounds: [-2, 4]",
     "counts": "target_bounds: [0, 20]",
 }
-COUNTS = {"method": "dp-ebm-plus-22", "params": {"loss": "poisson"}}
+COUNTS = {"method": "dp-ebm-plus", "params": {"loss": "poisson"}}
 """What fits counts, which are a regression to their card."""
-
-_METHODS = {"multiclass": "dp-ebm-plus-22", "counts": COUNTS}
-"""The methods of tasks that dp-ebm-plus does not fit."""
 
 
 def rows_of(task: str, n: int = ROWS) -> list[Row]:
@@ -75,7 +72,7 @@ def write_table(folder: Path, task: str, rows: list[Row], card: str = "", **keys
         "epsilons": [1],
         "splits": 2,
         "seed": None,
-        "methods": [_METHODS.get(task, "dp-ebm-plus")],
+        "methods": [COUNTS if task == "counts" else "dp-ebm-plus"],
         **keys,
     }
     path = folder / "study.yaml"

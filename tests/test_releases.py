@@ -31,7 +31,7 @@ from tests.private_table import ROWS, SEED, Row, csv_of, rows_of, write_table
 __all__ = ["in_process", "server"]
 
 METHODS = ("dp-ebm-gdp", "dp-ebm-joint", "dp-ebm-sound", "dp-ebm-plus")
-FITS = [*product(METHODS, ("binary", "regression")), ("dp-ebm-plus-22", "multiclass")]
+FITS = [*product(METHODS, ("binary", "regression")), ("dp-ebm-plus", "multiclass")]
 # What the ledgers of additive models list: noisy histograms (and the bins that follow from them),
 # and noisy sums of residuals (and the functions that follow from them).
 RELEASED = {"labels", "missing_bin", "cuts", "groups", "counts", "values", "noise"}

@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 
 from dprepro.additive.model import AdditiveModel
-from dprepro.estimators.contract import classes_of, ledger_of
-
-FEW_ROWS = "rows are few for the noise"
-"""What a ledger says of a fit that took its way for few rows; see `dp_ebm_plus.low_signal`."""
+from dprepro.estimators.contract import classes_of
 
 _BAND = (
     "A band is two standard deviations of the noise alone, by the formula of the method. It is not "
@@ -18,30 +15,11 @@ _SHRUNK = (
     "Where noise is large compared with the rows, a function is drawn towards 0, and no band "
     "contains that: a function near 0 does not show that its feature has no effect."
 )
-_GUESSED = (
-    "The noise was large for the few rows that this model was fitted to. Its functions are "
-    "drawn towards 0, and end far short of the effects in the data: a function near 0 does not "
-    "show that its feature has no effect. A band is two standard deviations of the error to "
-    "expect. How wide it is rests on guesses of how large effects may be and where rows lie, "
-    "weighed by the releases."
-)
-_FAR = "Read no single function of this model as the size of an effect."
 
 
 def bands_in_words(model: AdditiveModel) -> list[str]:
-    """Return sentences about what the bands of a model hold; none if its noise is not known.
-
-    They are others if the model's ledger says `FEW_ROWS`, since its bands are.
-    """
-    if model.shape_noise_ is None:
-        return []
-    return [_GUESSED, _FAR] if had_few_rows(model) else [_BAND, _SHRUNK]
-
-
-def had_few_rows(model: AdditiveModel) -> bool:
-    """Return whether the model's ledger says that the noise was large for so few rows."""
-    ledger = ledger_of(model)
-    return ledger is not None and any(FEW_ROWS in entry.releases for entry in ledger.entries)
+    """Return sentences about what the bands of a model hold; none if its noise is not known."""
+    return [] if model.shape_noise_ is None else [_BAND, _SHRUNK]
 
 
 def link_in_words(model: AdditiveModel) -> list[str]:

@@ -262,6 +262,7 @@ LOWER, UPPER, MISSING = 0, -2, -1
 """Cells of the number, from its first and from its last."""
 _NUMBERS = {LOWER: 0.0, UPPER: 1000.0, MISSING: np.nan}
 
+_LABELS = {"binary": ("0", "1"), "multiclass": ("0", "1", "2")}
 _GROUPS = (
     (0, LOWER, 1, 200), (1, UPPER, 0, 100), (0, UPPER, 0, 50), (1, MISSING, 1, 50),
 )  # fmt: skip
@@ -278,31 +279,36 @@ def additive_pairs(
     setting: AuditSetting, params: dict[str, Any], weigh: Callable[..., Any], cells: tuple[int, int]
 ) -> tuple[tuple[MethodPair, Weigh], ...]:
     """Return a pair for each canary; `cells` number the last cell of a number and its missing."""
-    binary = setting.task == "binary"
-    domain = Domain((_A, _B), ("0", "1") if binary else RANGE)
-    groups = np.array(_GROUPS)
+    has_labels = setting.task != "regression"
+    domain = Domain((_A, _B), _LABELS.get(setting.task, RANGE))
+    groups = np.array([(a, b, _label(setting, b, y), n) for a, b, y, n in _GROUPS])
     cell = {LOWER: 0, UPPER: cells[0], MISSING: cells[1]}
     found = []
     for category, place, label, number in _CANARIES:
         known = Known(
             cells=np.column_stack([groups[:, 0], [cell[c] for c in groups[:, 1]]]),
-            targets=groups[:, 2] - (0.0 if binary else 0.5),
+            targets=groups[:, 2] - (0.0 if has_labels else 0.5),
             counts=groups[:, 3],
             canary=np.array([category, cell[place]]),
-            target=label - (0.0 if binary else 0.5),
+            target=label - (0.0 if has_labels else 0.5),
         )
         tables = [_table(setting, (category, number, label) if there else None) for there in (1, 0)]
         pair = MethodPair(setting, domain, present=tables[0], absent=tables[1], params=params)
-        found.append((pair, partial(weigh, known=known, is_logistic=binary)))
+        found.append((pair, partial(weigh, known=known, is_logistic=has_labels)))
     return tuple(found)
 
 
 def _table(setting: AuditSetting, canary: tuple[int, float, int] | None) -> Table:
-    rows = [(a, _NUMBERS[b], y) for a, b, y, n in _GROUPS for _ in range(n)]
+    rows = [(a, _NUMBERS[b], _label(setting, b, y)) for a, b, y, n in _GROUPS for _ in range(n)]
     a, b, y = zip(*rows, *([] if canary is None else [canary]), strict=True)
     frame = pd.DataFrame({"a": categories(a, _A.categories), "b": np.array(b, float)})
     labels = np.array(y)
-    return frame, labels if setting.task == "binary" else RANGE[0] + labels
+    return frame, labels if setting.task != "regression" else RANGE[0] + labels
+
+
+def _label(setting: AuditSetting, cell: int, label: int) -> int:
+    """Return the label of a group's rows: of three, the last is of those that miss the number."""
+    return 2 if setting.task == "multiclass" and cell == MISSING else label
 
 
 WORDS = (

@@ -38,6 +38,7 @@ class Task(str, Enum):
     """Kinds of task that private methods support."""
 
     BINARY = "binary"
+    MULTICLASS = "multiclass"
     REGRESSION = "regression"
 
 
@@ -51,9 +52,7 @@ def audit(
     ] = None,
     epsilon: Annotated[float, typer.Option(help="The stated epsilon.")] = 1.0,
     delta: Annotated[float, typer.Option(help="The stated delta.")] = 1e-6,
-    task: Annotated[
-        Task | None, typer.Option(help="Only this kind of task; default: both.")
-    ] = None,
+    task: Annotated[Task | None, typer.Option(help="Only this kind of task; default: all.")] = None,
     trials: Annotated[
         int | None, typer.Option(help="Number of runs; default: that of the case.")
     ] = None,

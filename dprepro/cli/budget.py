@@ -122,7 +122,7 @@ def _next_release(
     What the book finds is said, to standard error with `err`.
     """
     from dprepro.release.budget_book import Entry, new_name
-    from dprepro.release.planning import default_method
+    from dprepro.release.planning import DEFAULT_METHOD
     from dprepro.release.population_overlap import Rows
     from dprepro.release.rows import known_rows, place_of
 
@@ -138,7 +138,7 @@ def _next_release(
         _say(f"{name} is known by path and file only, as its rows cannot be used: {unknown}", err)
     entry = Entry(
         name=new_name(), date="", dataset=card.name, card=place, rows=tokens,
-        method=default_method(card), ledger={}, limit=card.budget_limit, like=alike,
+        method=DEFAULT_METHOD, ledger={}, limit=card.budget_limit, like=alike,
     )  # fmt: skip
     return entry, unknown
 

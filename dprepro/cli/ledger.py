@@ -66,9 +66,8 @@ def ledger(
         typer.echo(json.dumps(ledgers, indent=1))
     else:
         screen.print(
-            f"Ledgers of fits to {ROWS} random rows of the public domain. Where a method divides "
-            "its budget by a released number of rows, as dp-ebm-plus does, the noise of a fit to "
-            "your rows can differ; `dprepro ledger MODEL` shows that of a fitted model.\n"
+            f"Ledgers of fits to {ROWS} random rows of the public domain. `dprepro ledger MODEL` "
+            "shows that of a fitted model.\n"
         )
         if method and epsilon:
             for planned in found:

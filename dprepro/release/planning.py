@@ -52,12 +52,8 @@ _LEFT = 20
 
 _METRICS = {"binary": "auc", "regression": "rmse", "multiclass": "accuracy"}
 
-_METHODS = {
-    "binary": "dp-ebm-plus",
-    "regression": "dp-ebm-plus",
-    "multiclass": "dp-ebm-plus-22",
-}
-"""The method of a release whose user names none, by what is predicted."""
+DEFAULT_METHOD = "dp-ebm-plus"
+"""The method of a release whose user names none."""
 
 # Enough for every bin rule and both labels; what a ledger says does not depend on the rows.
 ROWS = 400
@@ -113,11 +109,6 @@ def check_delta(card: Card, delta: float, allows_large: bool) -> str:
             "--allow-large-delta. Nothing was spent"
         )
     return meaning
-
-
-def default_method(card: Card) -> str:
-    """Return the name of the method that a release of such data has unless its user names one."""
-    return _METHODS[card.task]
 
 
 def check_method(card: Card, name: str, allows_floating_point: bool) -> Method:

@@ -98,7 +98,7 @@ class Request:
     card, config
         Names or paths; `config` has the parameters of `method`.
     method
-        None: that of `planning.default_method`.
+        None: `planning.DEFAULT_METHOD`.
     delta
         None: that of `planning.default_delta`.
     output
@@ -262,7 +262,7 @@ def plan_release(asked: Request, word_of: Callable[[str, str | None], AuthorsWor
     else:
         beware = planning.check_delta(card, delta, asked.allows_large_delta)
     given = None if asked.config is None else load_config(asked.config)
-    name = asked.method or planning.default_method(card)
+    name = asked.method or planning.DEFAULT_METHOD
     follow = partial(planning.release_config, card, asked.card, name, given=given)
     experiment = follow(asked.epsilon, delta)
     floats = asked.allows_floating_point

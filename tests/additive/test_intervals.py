@@ -32,7 +32,7 @@ def fitted(**params):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"x": rng.random(600)})
     y = (60 * X["x"] + 20 + rng.normal(0, 5, 600)).to_numpy().clip(0, 100)
-    params = {"n_epochs": 3, "domain": DOMAIN, "random_state": 0, **params}
+    params = {"n_epochs": 8, "domain": DOMAIN, "random_state": 0, **params}
     return DPEBMPlusRegressor(8.0, **params).fit(X, y), X, y
 
 

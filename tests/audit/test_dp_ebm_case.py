@@ -87,9 +87,8 @@ def test_the_outputs_hold_most_of_mu(name, task):
 
 def test_every_dp_ebm_of_the_registry_has_this_pair():
     names = {*NAMES, "dp-ebm-plus"}
-    # The same estimators on indicators, which have no categories for the pair, get the general one;
-    # so does a version on trial.
+    # The same estimators on indicators, which have no categories for the pair, get the general one.
     found = {name for name in all_methods() if name.startswith("dp-ebm")}
-    assert names == {name for name in found if not name.endswith(("-indicators", "-22"))}
+    assert names == {name for name in found if not name.endswith("-indicators")}
     for name in names:
         assert "rows with one label" in find_case(name, "binary").neighbours

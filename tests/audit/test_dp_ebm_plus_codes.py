@@ -19,8 +19,8 @@ from dprepro.methods.dp_ebm_plus.queries import (
     CENTRE_UNIT,
     INTERCEPT,
     Code,
+    CodedHistogram,
     CodedResiduals,
-    Histogram,
     Magnitudes,
     Merge,
     Move,
@@ -72,6 +72,11 @@ def query(codes, bound, share=1.0):
     return CodedResiduals(bound, share, codes, bound)
 
 
+def cells(k, size):
+    """Return the query for the rows in each category of feature k, and in the cell after them."""
+    return CodedHistogram.of(Code(k, np.ones(size + 1), np.zeros(size + 1, int)))
+
+
 def instructions(score, changes):
     """Return what gives every category a bin, a first score, and changes of scores, in order."""
     bins = [Merge(k, np.arange(size + 1).clip(max=size - 1), size) for k, size in enumerate(SIZES)]
@@ -96,7 +101,7 @@ def of_adversary(group, rows, canary, told, asked, loss=LOGISTIC):
     """Return what a group of so many equal rows adds, and what the canary adds."""
     heard = Recorder()
     for k, size in enumerate(SIZES):
-        heard.asked(Histogram(1.0, 1.0, k), NoisyAnswer(np.zeros(size + 1), 1.0))
+        heard.asked(cells(k, size), NoisyAnswer(np.zeros(size + 1), 1.0))
     for each in told:
         heard.told(each)
     size = sizes_of(asked)
@@ -106,7 +111,7 @@ def of_adversary(group, rows, canary, told, asked, loss=LOGISTIC):
         cells=np.array([group[:2]]), targets=np.array([group[2] - middle]),
         counts=np.array([rows]), canary=np.array(canary[:2]), target=canary[2] - middle,
     )  # fmt: skip
-    adversary = Adversary(known, loss is LOGISTIC, frozenset(), (1.0, 1.0, 1.0))
+    adversary = Adversary(known, loss is LOGISTIC, (1.0, 1.0, 1.0))
     answer = adversary.answers(heard.events, [])[-1]
     deviation = asked.charged / np.sqrt(asked.share)
     return -answer.noise * deviation, answer.part * deviation
@@ -116,6 +121,8 @@ def sizes_of(asked):
     """Return how many numbers an answer has."""
     if isinstance(asked, CodedResiduals):
         return sum(code.weights.size for code in asked.codes)
+    if isinstance(asked, CodedHistogram):
+        return asked.code.weights.size
     return MAGNITUDES if isinstance(asked, Magnitudes) else 1
 
 
@@ -159,6 +166,26 @@ def test_so_do_rows_whose_residuals_are_summed_or_counted_by_size(asked):
         told = instructions(score, [])
         _, expected = of_adversary(ROWS[0], 0, row, told, asked, SQUARED)
         np.testing.assert_allclose(of_curator([row], told, asked, SQUARED), expected, atol=3e-6)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        Code(0, np.array([0.5, 1.5, 1.0, 2.0]), np.array([30, 0, 200, 26])),
+        Code(
+            0, np.array([0.7, 1.1, 0.4]), np.array([-40, 90, 0]),
+            np.array([[256, 200, 100, 0], [0, -512, 256, 30], [0, 0, 256, 7]]),
+        ),
+    ],
+    ids=["alone", "mixed"],
+)  # fmt: skip
+def test_so_do_cells_that_are_counted(code):
+    asked = CodedHistogram.of(code)
+    for group, canary in zip(ROWS, ROWS[::-1], strict=True):
+        alone, part = of_adversary(group, 5, canary, [], asked)
+        found = of_curator([group] * 5 + [canary], [], asked)
+        np.testing.assert_allclose(found, alone + part, atol=1e-12)
+        assert np.linalg.norm(part) <= asked.charged
 
 
 @CODES

@@ -17,7 +17,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from dprepro.cli import app, main
-from dprepro.methods.dp_ebm_plus.strategy import coded_sums
+from dprepro.methods.dp_ebm_plus.sums import coded_sums
 from dprepro.rows import table as tables
 from dprepro.rows.answer_log import KeptAnswers
 from dprepro.runtime.errors import DpreproError

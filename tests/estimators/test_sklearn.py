@@ -10,7 +10,6 @@ from dprepro.methods.dp_bag.estimator import DPBagClassifier
 from dprepro.methods.dp_ebm.ebm import EBMClassifier, EBMRegressor
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.one_way.estimator import DPEBMPlus22Classifier
 from dprepro.methods.dpboost.estimator import DPBoostClassifier, DPBoostRegressor
 from dprepro.methods.forests.estimator import DPRandomForest
 from dprepro.methods.gradient_descent.estimator import DPGradientDescentClassifier
@@ -118,7 +117,7 @@ CASES = [
     (DPEBMPlusClassifier(epsilon=8.0, n_epochs=20, observed=True), {}),
     (DPEBMPlusRegressor(epsilon=8.0, n_epochs=20, observed=True), {}),
     (
-        DPEBMPlus22Classifier(epsilon=8.0, n_epochs=8, observed=True),
+        DPEBMPlusClassifier(epsilon=8.0, n_epochs=8, observed=True),
         {
             ABOVE_0: {
                 *_NEWER, "classifiers_one_label_sample_weights",

@@ -56,8 +56,8 @@ class Fit(NamedTuple):
     params: Mapping[str, Any] = MappingProxyType({})
 
 
-OTHER_WAY = {"dp-ebm-plus/binary": 8.0, "dp-ebm-plus/regression": 8.0}
-"""At epsilon 1 DP-EBM+ goes its coarse way; the epsilons at which it goes the other."""
+WITH_PAIRS = {"dp-ebm-plus/binary": 8.0, "dp-ebm-plus/regression": 8.0}
+"""Fits of DP-EBM+ that are also made with pairs of features, and at which epsilon."""
 
 OF_IMAGES = "dp-cnn"
 """Cannot be fitted to the tables here."""
@@ -66,7 +66,7 @@ OF_IMAGES = "dp-cnn"
 def private_fits() -> dict[str, Fit]:
     """Return every private method of tables with each of its tasks, by "name/task".
 
-    DP-EBM+ in both ways, and its version 22 also of counts.
+    DP-EBM+ with pairs, and of counts, too.
     """
     fits = {
         f"{name}/{task}": Fit(method, task)
@@ -75,10 +75,11 @@ def private_fits() -> dict[str, Fit]:
         if method.takes_epsilon and name != OF_IMAGES
     }
     others = {
-        f"{key}/{level:g}": fits[key]._replace(epsilon=level) for key, level in OTHER_WAY.items()
+        f"{key}/pairs": fits[key]._replace(epsilon=level, params={"pairs": 2})
+        for key, level in WITH_PAIRS.items()
     }
-    counts = Fit(registry.get("dp-ebm-plus-22"), "counts", params={"loss": "poisson"})
-    return fits | others | {"dp-ebm-plus-22/counts": counts}
+    counts = Fit(registry.get("dp-ebm-plus"), "counts", params={"loss": "poisson"})
+    return fits | others | {"dp-ebm-plus/counts": counts}
 
 
 FLOATING = {

@@ -229,17 +229,3 @@ def test_a_digest_tells_arrays_apart():
 def test_an_object_without_known_bits_is_refused():
     with pytest.raises(TypeError, match="a model holds a object"):
         digest([object()])
-
-
-def histogram_share(key):
-    """Return what histograms get of mu^2."""
-    entries = fitted(*private_fits()[key])[0].ledger_.entries
-    spent = [entry.uses * (entry.sensitivity / entry.scale) ** 2 for entry in entries]
-    return spent[1] / sum(spent)
-
-
-def test_dp_ebm_plus_goes_both_of_its_ways():
-    coarse = ("dp-ebm-plus/binary", "dp-ebm-plus/regression")
-    fine = ("dp-ebm-plus/regression/8", "dp-ebm-plus/binary/8")
-    assert [histogram_share(key) for key in coarse] == pytest.approx([0.02, 0.02], rel=0.02)
-    assert [histogram_share(key) for key in fine] == pytest.approx([0.2, 0.12], rel=0.02)

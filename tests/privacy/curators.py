@@ -27,10 +27,6 @@ from dprepro.methods.dp_ebm.curator import DPEBMCurator
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus.curator import PlusCurator
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.one_way.estimator import (
-    DPEBMPlus22Classifier,
-    DPEBMPlus22Regressor,
-)
 from dprepro.methods.dpboost.curator import DPBoostCurator
 from dprepro.methods.dpboost.estimator import DPBoostClassifier, DPBoostRegressor
 from dprepro.methods.forests.curator import ForestCurator
@@ -143,9 +139,9 @@ FITS = {
     ),
     "dp-ebm, as published": Fit(DPEBMCurator, DPEBMRegressor(domain=RANGE, **_EBM)),
     "dp-ebm-plus, classification": Fit(PlusCurator, DPEBMPlusClassifier(domain=LABELS, **_EBM)),
-    "dp-ebm-plus-22, classes": Fit(PlusCurator, DPEBMPlus22Classifier(domain=CLASSES, **_EBM)),
-    "dp-ebm-plus-22, counts": Fit(
-        PlusCurator, DPEBMPlus22Regressor(domain=COUNTS, loss="poisson", **_EBM)
+    "dp-ebm-plus, classes": Fit(PlusCurator, DPEBMPlusClassifier(domain=CLASSES, **_EBM)),
+    "dp-ebm-plus, counts": Fit(
+        PlusCurator, DPEBMPlusRegressor(domain=COUNTS, loss="poisson", **_EBM)
     ),
     "dp-ebm-plus, regression": Fit(PlusCurator, DPEBMPlusRegressor(domain=RANGE, **_EBM)),
     "dp-ebm-plus, pairs": Fit(PlusCurator, DPEBMPlusRegressor(domain=RANGE, **_PAIRS)),

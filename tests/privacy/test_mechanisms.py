@@ -207,6 +207,16 @@ def test_each_number_gets_noise_in_its_own_unit():
     assert np.unique(noise[:, 0]).size < 50 < 19_000 < np.unique(noise[:, 1]).size
 
 
+@pytest.mark.parametrize("unit", [0.5, np.array([[0.5], [0.5], [2.0]])], ids=["one", "by row"])
+def test_every_number_of_every_row_of_an_answer_has_noise_of_its_own(unit):
+    """Noise that two rows share would show what they differ by."""
+    exact = np.zeros((3, 40), np.int64)
+    noise = NoiseSource(Ledger(1.0, 1e-6, "add/remove-one"), 3).add_gaussian(exact, 1e6, unit)
+    assert noise.shape == exact.shape
+    assert np.unique(noise).size > 115
+    assert np.abs(np.corrcoef(noise) - np.eye(3)).max() < 0.6
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.int32, bool])
 def test_answers_that_are_not_whole_numbers_are_refused(dtype):
     noise_source, _ = source()

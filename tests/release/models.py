@@ -10,7 +10,6 @@ import pandas as pd
 from dprepro.additive.file import model_from_json, model_to_json
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.one_way.estimator import DPEBMPlus22Classifier
 from dprepro.release.statement import AuditRecord, Loaded, Publisher
 
 NAME = "a|b *_<i>`x`"
@@ -18,7 +17,7 @@ NAME = "a|b *_<i>`x`"
 
 _KINDS = {
     "binary": DPEBMPlusClassifier,
-    "multiclass": DPEBMPlus22Classifier,
+    "multiclass": DPEBMPlusClassifier,
     "regression": DPEBMPlusRegressor,
 }
 

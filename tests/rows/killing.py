@@ -26,7 +26,6 @@ import dprepro.methods.dp_ebm_plus.curator
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.one_way.estimator import DPEBMPlus22Classifier
 from dprepro.privacy.curator_base import listening
 from dprepro.rows import answer_log, ingest, partition, store, table
 from dprepro.rows.folder import ANSWERS, Folder
@@ -43,7 +42,7 @@ MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
     "adaptive": (DPEBMClassifier, {"n_epochs": 3, "sensitivity": "sound", "max_leaves": 4}),
     "regression": (DPEBMRegressor, {"n_epochs": 3}),
     "plus labels": (DPEBMPlusClassifier, {"n_epochs": 12}),  # a query each
-    "plus classes": (DPEBMPlus22Classifier, {"n_epochs": 12}),
+    "plus classes": (DPEBMPlusClassifier, {"n_epochs": 12}),
     # Rows are not few: a query for each feature.
     "plus regression": (DPEBMPlusRegressor, {"n_epochs": 3, "epsilon": 8.0}),
 }

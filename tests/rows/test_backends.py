@@ -11,7 +11,7 @@ from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC
-from dprepro.methods.dp_ebm_plus.queries import Histogram, Merge, Start
+from dprepro.methods.dp_ebm_plus.queries import Merge, Start
 from dprepro.rows import backends as holders
 from dprepro.rows.backends import LEAST_ROWS, MemoryBackend, even_parts
 from dprepro.runtime.threads import Threads
@@ -120,7 +120,7 @@ def test_moves_wake_no_thread_and_bins_do(monkeypatch):
             lambda part: ExactAnswers.of(rows.part(part), domain, loss), len(rows), threads
         )
         told = [len(shared)]
-        cells = holder.partitions[0].answer(Histogram(1.0, 1.0, 2)).numbers.size
+        cells = len(FEATURES[2].categories) + 1
         for instruction in (Merge(2, np.zeros(cells, np.int64), 1), Start(7)):
             holder.follow(instruction)
             told.append(len(shared))

@@ -21,7 +21,6 @@ from distributed import Client, LocalCluster, wait, worker_client
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus import pairs
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.one_way.estimator import DPEBMPlus22Classifier
 from dprepro.privacy.curator_base import GaussianMechanism
 from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.query import ScaledInteger
@@ -38,7 +37,7 @@ MODELS: dict[str, tuple[Any, dict[str, Any], str]] = {
     "adaptive": (DPEBMClassifier, {"sensitivity": "sound", "composition": "joint"}, "y"),
     "regression": (DPEBMRegressor, {"sensitivity": "sound"}, "z"),
     "plus, labels": (DPEBMPlusClassifier, {}, "y"),
-    "plus, classes": (DPEBMPlus22Classifier, {}, "k"),
+    "plus, classes": (DPEBMPlusClassifier, {}, "k"),
     "plus, regression": (DPEBMPlusRegressor, {}, "z"),
     "plus, pairs": (
         DPEBMPlusRegressor, {"pairs": 2, "epsilon": 50.0, "n_epochs": 4}, "z"

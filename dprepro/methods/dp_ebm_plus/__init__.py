@@ -13,9 +13,9 @@ _ASSUMES = ("public: bounds, categories, target range or labels; an observed dom
 METHODS = [
     private(
         name="dp-ebm-plus",
-        version=21,
+        version=22,
         title="DPEBM+",
-        tasks=frozenset({"binary", "regression"}),
+        tasks=frozenset({"binary", "multiclass", "regression"}),
         guarantee=Guarantee.APPROXIMATE,
         adjacency=ADJACENCY,
         assumes=_ASSUMES,
@@ -25,25 +25,6 @@ METHODS = [
         build=Made(
             "dprepro.methods.dp_ebm_plus.estimator:DPEBMPlusClassifier",
             "dprepro.methods.dp_ebm_plus.estimator:DPEBMPlusRegressor",
-        ),
-        divides=Division.GAUSSIAN,
-        takes_tables=True,
-        defaults={"n_epochs": None, "pairs": 0, "monotone": None, "observed": False},
-    ),
-    private(
-        name="dp-ebm-plus-22",
-        version=1,
-        title="DPEBM+ (22)",
-        tasks=frozenset({"binary", "multiclass", "regression"}),
-        guarantee=Guarantee.APPROXIMATE,
-        adjacency=ADJACENCY,
-        assumes=_ASSUMES,
-        cite=("dprepro",),
-        gist="on trial: a simpler dp-ebm-plus",
-        reference="ours, from no paper: DP-EBM+ with one way for few rows and many, on trial",
-        build=Made(
-            "dprepro.methods.dp_ebm_plus.one_way.estimator:DPEBMPlus22Classifier",
-            "dprepro.methods.dp_ebm_plus.one_way.estimator:DPEBMPlus22Regressor",
         ),
         divides=Division.GAUSSIAN,
         takes_tables=True,

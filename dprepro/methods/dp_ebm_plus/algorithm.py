@@ -3,233 +3,164 @@
 Only the curator sees rows. It adds independent Gaussian noise to every answer. Its answers are
 
 1. totals: the number n of rows and the sum of their centred targets, for regression also the sum of
-   the squares. They get 1 % (regression 2 %) of mu^2, which is what the budget (epsilon, delta)
-   comes to.
-2. histograms: rows per cell of a public grid, for every feature. They get 12 % of mu^2 for
-   classification and 20 % for regression.
-3. sums of residuals. `n_epochs` epochs share the rest evenly. Row i has the score
-   F_i = intercept + sum_k f_k(x_ik) and the residual r_i = y_i - sigmoid(F_i), or y_i - F_i for
-   regression, where F_i is clipped to the range of the targets. For classification one query an
-   epoch asks about the intercept and all features: the curator sums r_i u_i, where the code u_i
-   says in which bins the row lies (`strategy`), and r_i is clipped to +- bound / |u_i|. For
-   regression each feature has such a query, one after another, and the intercept one without a
-   code; an epoch begins with counts of |r_i| by size, from which the bound follows. Neighbouring
-   bins share what is asked for (`autoregressive_strategy`; where rows are few,
-   `low_signal.smooth_sums`).
+   the squares. They get 1 % (regression 2 %) of mu^2, which is what (epsilon, delta) comes to.
+2. histograms: rows per cell of a public grid, for every feature, and cells of a number as features
+   are asked about (`strategy`), from the numbers of rows alone. They get 10 % of mu^2.
+3. sums of residuals. The epochs share the rest evenly. Row i has the score F_i = intercept + sum_k
+   f_k(x_ik) and the residual r_i = y_i - sigmoid(F_i), or y_i - F_i for regression, F_i clipped to
+   the range of the targets. One query an epoch asks about all features and the intercept: the
+   curator sums r_i u_i. The code u_i says in which bins the row lies (`strategy`), and r_i is
+   clipped to +- bound / |u_i|. The more noise there is, the smaller is the bound (`losses`).
 
-Where the totals say that noise is large for so few rows (`low_signal`), histograms get 2 %, bins
-depend on the domain alone, and the functions follow their noisy gradients. Then an epoch of a
-regression asks about the intercept, and about all features in one query, for which F_i has the
-middle in place of the intercept: the level at which clipped residuals add up to 0
-(`low_signal.TrackedIntercept`). A part of the query is about the middle. Either way all of mu^2 is
-spent.
+An epoch of a regression begins with counts of |r_i| by size, which say where to clip, and with the
+sum of all residuals, which are hardly clipped for it: they lead to the mean, where those of the
+features lead to a level below or above, the middle. Features are asked about from the middle. Some
+epochs may ask about pairs of features (`pairs`).
 
-With pairs of features, some epochs ask about these, too: `dprepro.methods.dp_ebm_plus.pairs` has
-the order.
-
-All else is post-processing of the answers: cells are merged until a bin's count is about its noise,
-codes, bounds and the division of an epoch's mu^2 follow from the functions so far, each function is
-inferred from the average of its answers by empirical Bayes (`booster`, `smoothing`), and how far
-new targets lie from their predictions from all counts of |r_i| (`residual_quantiles`).
+All else is post-processing: bins (`bins`), functions and levels (`booster`, `prior`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from dprepro.additive.bins import FeatureBins
 from dprepro.data.domain import Domain
-from dprepro.methods.dp_ebm_plus.booster import Booster, residual_quantiles
-from dprepro.methods.dp_ebm_plus.curator import PlusCurator
-from dprepro.methods.dp_ebm_plus.function import Answer, Function
-from dprepro.methods.dp_ebm_plus.grid import agreeing_counts, merge_fine, sum_deviations
-from dprepro.methods.dp_ebm_plus.kernel import to_units
-from dprepro.methods.dp_ebm_plus.losses import Loss
-from dprepro.methods.dp_ebm_plus.low_signal import (
-    LOW_SIGNAL_SHARE,
-    LowSignalBooster,
-    is_low_signal,
-    likely_counts,
-    public_bins,
+from dprepro.methods.dp_ebm_plus.bins import binned, histogram
+from dprepro.methods.dp_ebm_plus.booster import (
+    EFFECT,
+    INTERCEPT_PART,
+    Booster,
+    Effect,
+    averaging,
+    noise_of_average,
+    part_of_a_feature,
+    question,
 )
+from dprepro.methods.dp_ebm_plus.curator import PlusCurator
+from dprepro.methods.dp_ebm_plus.kernel import to_units
+from dprepro.methods.dp_ebm_plus.losses import Loss, Start
+from dprepro.methods.dp_ebm_plus.pairs import PairEffect, Pairs
 from dprepro.methods.dp_ebm_plus.queries import (
     FACTORS,
     INTERCEPT,
-    CodedResiduals,
-    Histogram,
+    CodedHistogram,
     Magnitudes,
     Merge,
     Move,
     Moves,
-    Start,
     Totals,
 )
+from dprepro.methods.dp_ebm_plus.queries import Start as StartOfScores
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.composition import gdp_part
-from dprepro.privacy.query import NoisyAnswer
 from dprepro.rows.table import report
+
+Learner = TypeVar("Learner", bound=Booster)
+
+HISTOGRAMS_SHARE = 0.1
+"""Share of mu^2 that goes to the histograms."""
+
+EPOCHS = 64
 
 
 def learn(
-    curator: PlusCurator, domain: Domain, loss: Loss, budget: PrivacyBudget, n_epochs: int | None
-) -> tuple[list[FeatureBins], list[Function], float, np.ndarray | None]:
-    """Return bins and functions, the intercept, and `residual_quantiles` of a regression.
-
-    All of them are in the unit of the loss. Without a number of epochs, it is that of the loss.
-    """
-    bins, functions, booster = prepare(curator, domain, loss, budget, n_epochs)
-    for number in range(booster.n_epochs):
-        epoch(curator, booster, number)
-    return results(bins, functions, booster)
-
-
-def results(
-    bins: list[FeatureBins], functions: list[Function], booster: Booster
-) -> tuple[list[FeatureBins], list[Function], float, np.ndarray | None]:
-    """Return what `learn` does, after the last epoch."""
-    booster.set_bands()
-    return bins, functions, float(booster.intercept.values[0]), residual_quantiles(booster)
-
-
-def prepare(
     curator: PlusCurator,
     domain: Domain,
     loss: Loss,
     budget: PrivacyBudget,
-    n_epochs: int | None,
-    has_pairs: bool = False,
-) -> tuple[list[FeatureBins], list[Function], Booster]:
-    """Ask 1 and 2, open 3: return each feature's bins and function of zeros, and what learns them.
+    n_epochs: int,
+    most_pairs: int = 0,
+    kind: Callable[..., Booster] = Booster,
+) -> tuple[list[FeatureBins], list[Effect], float, np.ndarray | None, list[PairEffect]]:
+    """Return bins and functions, the intercept, `Booster.residual_quantiles`, and pairs.
 
-    `has_pairs` says that pairs may be asked about, which they are not where rows are few.
+    All of them are in the unit of the loss. There are `most_pairs` at most: see `pairs`. `kind`
+    makes what learns functions: see `divide`.
     """
-    n_features = len(domain.features)
+    start = totals(curator, loss, budget)
+    bins, effects, booster = divide(
+        curator, domain, loss, budget, start, n_epochs, kind, has_pairs=most_pairs > 0
+    )
+    curator.tell(StartOfScores(int(to_units(booster.level.values[0]))))
+    pairs = Pairs(booster, domain, most_pairs, n_epochs)
+    for number in range(n_epochs):
+        pairs.choose(number)
+        epoch(curator, booster, number)
+        report("boosting", number + 1, n_epochs)
+    level, sizes = float(booster.level.values[0]), booster.residual_quantiles()
+    return bins, effects, level, sizes, pairs.kept
+
+
+def totals(curator: PlusCurator, loss: Loss, budget: PrivacyBudget) -> Start:
+    """Ask 1, and return what it says."""
     curator.open_totals(*gdp_part(budget, loss.totals_share))
-    rows, start, typical, noise = release_totals(curator, loss)
-
-    coarse = is_low_signal(rows, n_features, gdp_part(budget, 1.0)[0], loss.few(typical))
-    if n_epochs is None:
-        n_epochs = loss.low_signal_epochs if coarse else loss.epochs
-    binning_share = LOW_SIGNAL_SHARE if coarse else loss.binning_share
-    mu, spent = gdp_part(budget, binning_share)
-    curator.open_histograms(mu, n_features, spent, coarse)
-    histograms = [curator.answer(Histogram(1.0, 1.0, k)) for k in range(n_features)]
-    mu, rest = gdp_part(budget, 1 - loss.totals_share - binning_share)
-    if coarse:
-        bins, functions = divide(curator, domain, histograms, rows)
-    else:
-        fewest = loss.fewest_rows(math.sqrt(n_features) / mu, start)
-        rule = {"seen": loss.bin_deviations, "fewest": fewest}
-        bins, functions = merge(curator, domain, histograms, rows, **rule)
-    deviation = curator.open_epochs(mu, n_epochs, rest, has_pairs=has_pairs and not coarse)
-    learned = [function for function in functions if function.counts.size > 1]
-    kind = LowSignalBooster if coarse else Booster
-    booster = kind(learned, loss, rows, start, typical, deviation, n_epochs, noise)
-    curator.tell(Start(int(to_units(start))))  # F_i = start for every row
-    return bins, functions, booster
-
-
-def release_totals(curator: PlusCurator, loss: Loss) -> tuple[float, float, float, float]:
-    """Return estimates of n, the intercept and the targets' deviation, and the noise in n."""
     answer = curator.answer(Totals.up_to(loss.powers))
     rows = max(answer.value[0], answer.scale, 10.0)
     factors = np.array(FACTORS[1 : answer.value.size])
-    start, typical = loss.start(answer.value[1:] / factors, rows, answer.scale / factors)
-    return rows, start, typical, float(answer.scale)
-
-
-def merge(
-    curator: PlusCurator, domain: Domain, histograms: list[NoisyAnswer], rows: float, **rule: float
-) -> tuple[list[FeatureBins], list[Function]]:
-    """Return each feature's bins and function of zeros; `rule` is that of `merge_fine`."""
-    all_bins, functions = [], []
-    for k, (feature, histogram) in enumerate(zip(domain.features, histograms, strict=True)):
-        cells, noise = agreeing_counts(feature, histogram.value, histogram.scale)
-        bins, counts, bin_of_cell = merge_fine(feature, cells, noise, rows, **rule)
-        curator.tell(Merge(k, bin_of_cell, bins.n_bins))
-        all_bins.append(bins)
-        functions.append(Function.over_bins(k, feature, counts, bin_of_cell, noise))
-    return all_bins, functions
+    return loss.start(rows, answer.scale, answer.value[1:] / factors, answer.scale / factors)
 
 
 def divide(
-    curator: PlusCurator, domain: Domain, histograms: list[NoisyAnswer], rows: float
-) -> tuple[list[FeatureBins], list[Function]]:
-    """Return each feature's public bins and function of zeros; see `public_bins`."""
-    all_bins, functions = [], []
-    for k, (feature, histogram) in enumerate(zip(domain.features, histograms, strict=True)):
-        cells, noise = agreeing_counts(feature, histogram.value, histogram.scale)
-        bins, bin_of_cell = public_bins(feature)
-        curator.tell(Merge(k, bin_of_cell, bins.n_bins))
-        # The cell of missing values is empty, and known to be, where the domain allows none.
-        used = slice(None) if feature.missing else slice(-1)
-        noisy = np.bincount(bin_of_cell[used], cells[used], bins.n_bins)
-        deviations = sum_deviations(feature, bin_of_cell, bins.n_bins, noise)
-        counts = likely_counts(noisy, deviations, rows)
-        all_bins.append(bins)
-        function = Function.over_bins(k, feature, counts, bin_of_cell, noise)
-        function.noisy = noisy
-        functions.append(function)
-    return all_bins, functions
+    curator: PlusCurator,
+    domain: Domain,
+    loss: Loss,
+    budget: PrivacyBudget,
+    start: Start,
+    n_epochs: int,
+    kind: Callable[..., Learner],
+    has_pairs: bool = False,
+) -> tuple[list[FeatureBins], list[Effect], Learner]:
+    """Ask 2 and open 3: return each feature's bins and function of zeros, and what learns them.
+
+    `kind` makes that: see `Booster`.
+    """
+    n_features = len(domain.features)
+    mu, spent = gdp_part(budget, HISTOGRAMS_SHARE)
+    ask = curator.open_histograms(mu, n_features, spent)
+    histograms = [histogram(k, each, ask, start.rows) for k, each in enumerate(domain.features)]
+    answers = [curator.answer(CodedHistogram.of(each.code)) for each in histograms]
+    mu, rest = gdp_part(budget, 1 - loss.totals_share - HISTOGRAMS_SHARE)
+    deviation = curator.open_epochs(mu, n_epochs, rest, has_pairs=has_pairs)
+    # The noise in a bin's sum, if all bins are asked by themselves, in that of a usual effect.
+    noise = deviation * start.residual * math.sqrt(n_features + INTERCEPT_PART)
+    noise /= start.rows * start.slope * EFFECT * start.unit
+    found = [
+        binned(*each, start.rows) for each in zip(domain.features, histograms, answers, strict=True)
+    ]
+    for k, each in enumerate(found):
+        curator.tell(Merge(k, each.bin_of_cell, each.bins.n_bins))
+    effects = [Effect(k, each.counts) for k, each in enumerate(found)]
+    learned = [k for k, effect in enumerate(effects) if effect.counts.size > 1]
+    part = part_of_a_feature(len(learned))
+    asked = sum(effects[k].counts.size for k in learned)
+    ratio = asked * (noise * noise_of_average(averaging(n_epochs))) ** 2
+    weights, bound = averaging(n_epochs, ratio), loss.bound(start, ratio)
+    noise *= noise_of_average(weights) * bound / start.residual
+    start = replace(start, residual=bound)
+    questions = [question(k, found[k], noise, part) for k in learned]
+    booster = kind(loss, start, [effects[k] for k in learned], questions, deviation, weights)
+    return [each.bins for each in found], effects, booster
 
 
 def epoch(curator: PlusCurator, booster: Booster, number: int) -> None:
-    """Ask every query of an epoch. Their bound and shares are fixed before residuals are asked."""
-    if booster.loss.sizes_weight:
-        booster.choose_bound(curator.answer(Magnitudes(1.0, booster.shares.magnitudes)))
-    shares = [booster.shares.intercept, *booster.feature_shares()]
-    functions = [booster.intercept, *booster.functions]
-    steps = [([function], share) for function, share in zip(functions, shares, strict=True)]
-    together = booster.together
-    if together:
-        first = 0 if together[0] is booster.intercept else 1
-        steps[first : first + len(together)] = [(together, 0.0)]  # the query knows its share
-    for place, (group, share) in enumerate(steps, start=1):
-        if group is together:
-            step_all(curator, booster, number)
-        else:
-            step(curator, booster, group[0], share, number)
-        report("boosting", number * len(steps) + place, booster.n_epochs * len(steps))
-
-
-def step_all(curator: PlusCurator, booster: Booster, number: int) -> None:
-    """Ask for the residuals of all functions `together`, and move all of them.
-
-    If the booster has a `middle`, rows have it in place of the intercept meanwhile.
-    """
-    query, middle = booster.coded_residuals(), booster.middle
-    if middle is not None:
-        curator.tell(Move(INTERCEPT, booster.intercept.change_to(middle)))
-    move_all(curator, booster, booster.together, query, number)
-    if middle is not None:
-        booster.settle_intercept()
-        curator.tell(Move(INTERCEPT, middle.change_to(booster.intercept)))
-
-
-def step(
-    curator: PlusCurator, booster: Booster, function: Function, share: float, number: int
-) -> None:
-    """Ask for a function's residuals, and move it to what all answers so far say."""
-    query = booster.residuals_of(function, share)
-    if isinstance(query, CodedResiduals):
-        move_all(curator, booster, [function], query, number)
+    """Ask every query of an epoch. Bound, codes and shares follow from earlier answers alone."""
+    if not booster.loss.counts_sizes:
+        answer = curator.answer(booster.coded_residuals())
+        curator.tell(Moves(tuple(booster.learn(answer, number))))
         return
-    answer = curator.answer(query)
-    values = booster.learn(function, Answer(answer.value, answer.scale), share, number)
-    curator.tell(Move(function.feature, function.move(values)))
-
-
-def move_all(
-    curator: PlusCurator,
-    booster: Booster,
-    functions: list[Function],
-    query: CodedResiduals,
-    number: int,
-) -> None:
-    """Ask for the residuals of functions in one query, and move all to what answers so far say."""
-    values = booster.learn_all(functions, query, curator.answer(query), number)
-    curator.tell(
-        Moves(tuple(Move(f.feature, f.move(v)) for f, v in zip(functions, values, strict=True)))
-    )
+    booster.choose_bound(curator.answer(Magnitudes(1.0, booster.sizes_share)))
+    booster.learn_level(curator.answer(booster.of_level()), number)
+    before = booster.level.values
+    booster.levels()
+    curator.tell(Move(INTERCEPT, to_units(booster.middle.values) - to_units(before)))
+    answer = curator.answer(booster.coded_residuals())
+    curator.tell(Moves(tuple(booster.learn(answer, number))))
+    middle = booster.middle.values
+    booster.levels()
+    curator.tell(Move(INTERCEPT, to_units(booster.level.values) - to_units(middle)))

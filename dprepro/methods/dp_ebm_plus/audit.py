@@ -32,16 +32,17 @@ from dprepro.audit.transcript import (
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.estimators.inputs import Rows
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers, Sorting
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED, Loss, Softmax
 from dprepro.methods.dp_ebm_plus.queries import (
+    ClassCounts,
+    ClassResiduals,
     Code,
+    CodedHistogram,
     CodedResiduals,
-    Histogram,
     Magnitudes,
     Merge,
     Move,
     Moves,
-    PairResiduals,
     Residuals,
     Start,
     Totals,
@@ -50,8 +51,8 @@ from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.query import Instruction, Query
 
 ENTRIES: dict[type[Query], int] = {
-    Totals: 0, Histogram: 1,
-    CodedResiduals: 2, Residuals: 2, Magnitudes: 2, PairResiduals: 2,
+    Totals: 0, ClassCounts: 0, CodedHistogram: 1,
+    CodedResiduals: 2, ClassResiduals: 2, Residuals: 2, Magnitudes: 2,
 }  # fmt: skip
 """The entry of the ledger that each query belongs to."""
 
@@ -59,10 +60,17 @@ _CATEGORIES = ("few", "many")
 _CATEGORY = CategoricalFeature("a", _CATEGORIES)
 # Labels are learnt from many rows. Targets are drawn towards the others' mean the more of these
 # there are, but of very few rows a noisy number says less than its budget.
-_ROWS = {"binary": 200, "regression": 40}
+_ROWS = {"binary": 200, "multiclass": 200, "regression": 40}
+_LABELS = {"binary": ("0", "1"), "multiclass": ("0", "1", "2")}
+_LOSSES: dict[str, Loss | Softmax] = {
+    "binary": LOGISTIC, "multiclass": Softmax(3), "regression": SQUARED,
+}  # fmt: skip
 _OTHERS = 10
 """One in so many rows of the other bin has the canary's label. The fewer have it, the larger is the
 canary's residual: it has to reach the limit that follows from the canary's code."""
+_CROWD = 2
+"""So many times as many rows lie in the other bin. A row of the rarer bin has the longer code, by
+which its residual is limited."""
 _EPOCHS = 1
 """Parts add up to the same over any number of epochs and features. With few, more runs can be made.
 "METHOD/transcript" has several of both."""
@@ -88,35 +96,39 @@ def many_runs(setting: AuditSetting) -> Case:
 
 def _pair(setting: AuditSetting) -> MethodPair:
     rows = math.ceil(_ROWS[setting.task] * max(1.0, 1 / setting.epsilon))
-    domain = Domain((_CATEGORY,), ("0", "1") if setting.task == "binary" else RANGE)
+    domain = Domain((_CATEGORY,), _LABELS.get(setting.task, RANGE))
     present, absent = (_table(rows, setting.task, canary) for canary in (True, False))
     return MethodPair(setting, domain, present, absent, {"n_epochs": _EPOCHS})
 
 
 def _words(pair: MethodPair) -> str:
-    binary = pair.setting.task == "binary"
+    has_labels = pair.setting.task != "regression"
     rows = (pair.absent[0][_CATEGORY.name] == _CATEGORIES[1]).sum()
     return (
-        f"{rows} rows with one {'label' if binary else 'target, the lower bound'}, and one row "
-        f"more with the {'other label' if binary else 'upper bound'} or none"
+        f"{rows} rows with one {'label' if has_labels else 'target, the lower bound'}, and one row "
+        f"more with the {'other label' if has_labels else 'upper bound'} or none"
     )
 
 
 def _table(rows: int, task: str, canary: bool) -> Table:
-    codes = np.repeat([0, 1], [rows // 2, rows + int(canary)])
-    if task == "binary":
-        # Both labels have to occur in either world.
-        y = np.ones(rows // 2 + rows + int(canary))
-        y[: rows // 2 : _OTHERS] = y[rows // 2 + rows :] = 0
+    codes = np.repeat([0, 1], [_CROWD * rows, rows + int(canary)])
+    if task == "regression":
+        y = np.repeat(RANGE, [_CROWD * rows + rows, int(canary)])
     else:
-        y = np.repeat(RANGE, [rows // 2 + rows, int(canary)])
+        # All labels have to occur in either world.
+        y = np.ones(_CROWD * rows + rows + int(canary))
+        y[: _CROWD * rows : _OTHERS] = y[_CROWD * rows + rows :] = 0
+        if task == "multiclass":
+            y[1 : _CROWD * rows : _OTHERS] = 2
     return pd.DataFrame({_CATEGORY.name: categories(codes, _CATEGORIES)}), y
 
 
 def _released(model: Any) -> np.ndarray:
     """Return what the canary has moved: the score of its bins, their counts, the intercept."""
-    score = model.intercept_ + sum(shape[-1] for shape in model.shape_functions_)
-    return np.array([score, model.intercept_, *(count[-1] for count in model.bin_counts_)])
+    # Of several classes those of the canary's.
+    level = np.ravel(model.intercept_)[0]
+    score = level + sum(np.ravel(shape[-1])[0] for shape in model.shape_functions_)
+    return np.array([score, level, *(count[-1] for count in model.bin_counts_)])
 
 
 # --- all answers, with exact ones as the curator has them -----------------------------------------
@@ -172,7 +184,7 @@ def _evidence(outcome: Any) -> np.ndarray:
 
 
 def _knows(pair: MethodPair, rows: Table) -> Callable[[], Knows]:
-    sorting = Sorting(pair.domain, LOGISTIC if pair.setting.task == "binary" else SQUARED)
+    sorting = Sorting(pair.domain, _LOSSES[pair.setting.task])
     return partial(ExactAnswers.over, sorting(Rows(*rows)), sorting)
 
 
@@ -196,8 +208,8 @@ _TOLD_EPOCHS = 4
 def transcript(setting: AuditSetting, entry: int | None = None) -> Case:
     """Return all answers, or those of one phase."""
     pairs = additive_pairs(setting, {"n_epochs": _TOLD_EPOCHS}, _weigh, (UPPER, MISSING))
-    # Of labels an epoch asks once; of targets for sizes, the intercept and two features.
-    epochs = _TOLD_EPOCHS * (1 if setting.task == "binary" else 4)
+    # Of labels an epoch asks once; of targets for sizes, the intercept, and all features.
+    epochs = _TOLD_EPOCHS * (3 if setting.task == "regression" else 1)
     parts = (
         Part(TOTALS, 1), Part(HISTOGRAMS, 2), Part(EPOCHS, epochs),
     )  # fmt: skip
@@ -208,7 +220,7 @@ def _weigh(
     model: Any, events: list[Event], *, known: Known, is_logistic: bool
 ) -> Sequence[Evidence]:
     multipliers = [entry.noise_multiplier for entry in model.ledger_.entries]
-    adversary = Adversary(known, is_logistic, frozenset({1}), multipliers)
+    adversary = Adversary(known, is_logistic, multipliers)
     return adversary.answers(events, model.bin_counts_)
 
 
@@ -220,7 +232,8 @@ def low_bits(setting: AuditSetting) -> Case:
 def _count(query: Query, known: Known) -> tuple[int, float] | None:
     if isinstance(query, Totals):
         return 0, float(known.counts.sum())
-    return known.alone if isinstance(query, Histogram) and query.feature == 0 else None
+    is_first = isinstance(query, CodedHistogram) and query.code.feature == 0
+    return known.alone if is_first else None
 
 
 def written(setting: AuditSetting) -> Case:
@@ -236,8 +249,6 @@ _GRID = 2.0**-24
 """What scores and their changes count in."""
 _CENTRE = 2.0**-8
 """What the centres and mixes of codes count in."""
-_GROUP = 16
-"""Cells of a number that are also counted together."""
 
 
 @dataclass
@@ -251,15 +262,12 @@ class Adversary:
         between is not needed.
     is_logistic
         For labels; else for targets.
-    numbers
-        The positions of numeric features.
     multipliers
         Noise over sensitivity of totals, histograms and epochs, by the ledger.
     """
 
     known: Known
     is_logistic: bool
-    numbers: frozenset[int]
     multipliers: Sequence[float]
     _cells: dict[int, np.ndarray] = field(default_factory=dict)
     _bins: dict[int, np.ndarray] = field(default_factory=dict)
@@ -300,7 +308,8 @@ class Adversary:
                 self._bins[k] = bin_of_cell[self._cells[k]].astype(np.int64)
                 self._sizes[k] = n_bins
             case Start(score=score):
-                self._scores[:] = score * _GRID
+                rows = len(self._bins[-1])
+                self._scores = np.zeros((rows, *np.shape(score))) + score * _GRID
             case Move(feature=int(k), change=change):
                 self._scores += change[self._bins[k]] * _GRID
             case Moves(moves=moves):
@@ -314,8 +323,12 @@ class Adversary:
             centred = targets - 0.5 if self.is_logistic else targets
             parts = np.array([np.ones(centred.size), centred, 4 * centred**2][:size])
             return parts, math.sqrt(sum([1, 1 / 4, 1][:size]))
-        if isinstance(query, Histogram):
-            return self._histogram(query.feature, size), 1.0
+        if isinstance(query, ClassCounts):
+            return _one_hot(targets.astype(int), size), 1.0
+        if isinstance(query, CodedHistogram):
+            return self._histogram(query.code)
+        if isinstance(query, ClassResiduals):
+            return self._of_classes(query, targets.astype(int)), float(query.bound)
         guesses = sigmoid(self._scores) if self.is_logistic else np.clip(self._scores, -0.5, 0.5)
         residuals = targets - guesses
         if isinstance(query, Magnitudes):
@@ -331,31 +344,39 @@ class Adversary:
         k = query.feature
         return _one_hot(self._bins[k], self._sizes[k]) * np.clip(residuals, -bound, bound), bound
 
-    def _code(self, code: Code) -> np.ndarray:
-        """Return a feature's part of the rows' codes: w_c (M_cb - p_c) for a row in bin b.
+    def _of_classes(self, query: ClassResiduals, targets: np.ndarray) -> np.ndarray:
+        """Return code times residual vector of each row, shortened, float64 (C S, rows)."""
+        chances = np.exp(self._scores - self._scores.max(axis=1, keepdims=True))
+        residuals = np.eye(chances.shape[1])[targets] - chances / chances.sum(axis=1, keepdims=True)
+        codes = np.concatenate([self._code(each) for each in query.codes])
+        with np.errstate(divide="ignore", invalid="ignore"):  # a row whose code is 0 adds 0
+            longest = float(query.bound) / np.linalg.norm(codes, axis=0)
+            part = np.fmin(longest / np.linalg.norm(residuals, axis=1), 1.0)
+        vectors = residuals.T * part
+        return np.asarray((codes[:, None] * vectors[None]).reshape(-1, targets.size))
 
-        Without a mix M is 1 for b = c, and else 0.
-        """
+    def _code(self, code: Code) -> np.ndarray:
+        """Return a feature's part of the rows' codes."""
         k = code.feature
         assert isinstance(k, int), "the fits of the audit have no pairs"
-        numbers = _one_hot(self._bins[k], self._sizes[k])
-        if code.mix is not None:
-            numbers = code.mix.astype(np.float64) * _CENTRE @ numbers
-        return np.asarray(code.weights[:, None] * (numbers - code.centre[:, None] * _CENTRE))
+        return _coded(code, _one_hot(self._bins[k], self._sizes[k]))
 
-    def _histogram(self, k: int, size: int) -> np.ndarray:
+    def _histogram(self, code: Code) -> tuple[np.ndarray, float]:
+        """Return the codes of the rows' cells, and the length of the longest code of a cell."""
+        k = code.feature
+        assert isinstance(k, int), "a histogram is of a feature"
         cells = np.append(self.known.cells[:, k], self.known.canary[k])
-        if k not in self.numbers:
-            self._cells[k] = cells
-            return _one_hot(cells, size)
-        # n cells, one for missing values, ceil(n / 16) groups.
-        n = (size - 1) * _GROUP // (_GROUP + 1)
-        cells = np.where(cells < 0, n + 1 + cells, cells)
+        cells = np.where(cells < 0, code.n_bins + cells, cells)
         self._cells[k] = cells
-        in_cells = _one_hot(cells, n + 1)
-        groups = _one_hot(np.where(cells < n, cells // _GROUP, size), size - n - 1)
-        in_cells[:n] /= math.sqrt(2)
-        return np.concatenate([in_cells, groups / math.sqrt(2)])
+        longest = np.linalg.norm(_coded(code, np.eye(code.n_bins)), axis=0).max()
+        return _coded(code, _one_hot(cells, code.n_bins)), float(longest)
+
+
+def _coded(code: Code, places: np.ndarray) -> np.ndarray:
+    """Return w_c (M_cb - p_c) of rows in the places b, float64 (C, n); M is I without a mix."""
+    if code.mix is not None:
+        places = code.mix.astype(np.float64) * _CENTRE @ places
+    return np.asarray(code.weights[:, None] * (places - code.centre[:, None] * _CENTRE))
 
 
 def _one_hot(places: np.ndarray, size: int) -> np.ndarray:

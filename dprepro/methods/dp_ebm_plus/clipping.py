@@ -11,7 +11,7 @@ from functools import cache
 from itertools import product
 
 import numpy as np
-from scipy.special import erf, gamma, gammainc
+from scipy.special import erf, gamma, gammainc, ndtri
 
 from dprepro.privacy.query import NoisyAnswer
 
@@ -30,9 +30,6 @@ _QUARTILE = 0.6745
 
 HALF_CELL = math.sqrt(math.sqrt(2))
 """The middle of a cell over its lower edge."""
-
-LARGEST_BOUND = 0.5
-"""Clipping never lets more than half the target's range through."""
 
 _BINS = 16.0
 _UNEVEN = 0.25
@@ -85,32 +82,6 @@ def typical_deviation(variance: float, noise: float) -> float:
     return math.sqrt(float((weights * squares).sum() / weights.sum()))
 
 
-def likely_residual_scales(
-    noisy: np.ndarray, deviation: float, rows: float, typical: float
-) -> tuple[np.ndarray, float]:
-    """Return rows a cell a posteriori, float64 (20,), and the mean square of residuals.
-
-    A priori residuals are normal with deviation `typical`, and as many lie in a cell as that says,
-    give or take as many again: counts that are lost in their noise say little.
-
-    Parameters
-    ----------
-    noisy : float64 (20,)
-        Noisy counts of |residual|.
-    deviation
-        Of the noise in each.
-    """
-    upper = np.append(np.inf, EDGES[:-1])
-    lower = np.append(EDGES[:-1], 0.0)
-    expected = rows * np.maximum(
-        within_normal(upper / typical) - within_normal(lower / typical), 1e-9
-    )
-    trust = expected**2 / (expected**2 + deviation**2)
-    sizes = np.maximum(trust * noisy + (1 - trust) * expected, 0.0)
-    middles = EDGES * HALF_CELL
-    return sizes, float((sizes * middles**2).sum() / max(sizes.sum(), 1e-9))
-
-
 def within_normal(z: np.ndarray) -> np.ndarray:
     """Return the probability that a standard normal number is at most z from 0."""
     return np.asarray(erf(z / np.sqrt(2)))
@@ -156,7 +127,7 @@ def best_bound(sizes: np.ndarray, noise: float, bins: float = _BINS) -> float:
     above = np.clip(EDGES[:, None] * HALF_CELL - EDGES, 0.0, None)
     bias = (sizes[:, None] * above).sum(axis=0)
     error = _UNEVEN * bias**2 + bins * (noise * EDGES) ** 2
-    return min(LARGEST_BOUND, float(EDGES[np.argmin(error)]))
+    return float(EDGES[np.argmin(error)])
 
 
 def mean_counts(counts: Sequence[NoisyAnswer], weights: np.ndarray) -> tuple[np.ndarray, float]:
@@ -250,3 +221,22 @@ def _densities(exact: bool = False) -> np.ndarray:
     within = np.concatenate(found)
     within = np.hstack([np.ones((len(within), 1)), within[:, :-1], np.zeros((len(within), 1))])
     return np.maximum(-np.diff(within, axis=1), _LEAST)
+
+
+def quantiles(shares: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """Return the sizes that the shares `levels` of rows do not exceed, float64 (L,), rising.
+
+    Between two edges the size is a linear function of the standard normal quantile of
+    (1 + level) / 2, which is exact for normal residuals.
+
+    Parameters
+    ----------
+    shares : float64 (20,)
+        Of the cells of `EDGES`, at least 0, adding up to 1.
+    levels : float64 (L,)
+        Between 0 and 1.
+    """
+    within = np.clip(1 - np.cumsum(shares)[:-1], 0.0, 1.0)
+    known = np.concatenate([[0.0], within[::-1], [1.0]])
+    scores = ndtri((1 + np.minimum(known, 1 - _LEAST)) / 2)  # infinite at 1
+    return np.asarray(np.interp(ndtri((1 + levels) / 2), scores, ENDS))

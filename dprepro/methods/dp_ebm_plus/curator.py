@@ -12,28 +12,22 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dprepro.additive.bins import Pair
-from dprepro.additive.describe import FEW_ROWS
 from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import FitRows, Rows
 from dprepro.methods.dp_ebm_plus.clipping import MAGNITUDES
-from dprepro.methods.dp_ebm_plus.counts import POISSON, CountLoss
-from dprepro.methods.dp_ebm_plus.grid import GROUP, exact_answers, fine_cells
+from dprepro.methods.dp_ebm_plus.grid import fine_cells
 from dprepro.methods.dp_ebm_plus.kernel import (
     BITS,
-    COUNTS,
-    NUMBERS,
+    LABELS,
     UNIT,
     add_by_code,
     limited_residuals,
     magnitude_cells,
-    magnitude_counts,
     move_scores,
-    residual_sums,
 )
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED, Loss
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, POISSON, SQUARED, Loss, Softmax
 from dprepro.methods.dp_ebm_plus.queries import (
     CENTRE_UNIT,
-    COUNT_WEIGHT,
     FACTORS,
     INTERCEPT,
     ClassCounts,
@@ -41,20 +35,16 @@ from dprepro.methods.dp_ebm_plus.queries import (
     Coded,
     CodedHistogram,
     CodedResiduals,
-    Histogram,
     Magnitudes,
     Merge,
     Move,
     Moves,
-    PairResiduals,
     Residuals,
     Start,
     Totals,
     totals_sensitivity,
 )
-from dprepro.methods.dp_ebm_plus.softmax import Softmax, class_sums
-from dprepro.methods.dp_ebm_plus.softmax import move_scores as move_class_scores
-from dprepro.methods.dp_ebm_plus.strategy import coded_sums
+from dprepro.methods.dp_ebm_plus.sums import class_sums, coded_sums, move_vectors
 from dprepro.methods.dp_ebm_plus.weighing import WHOLE, weigh, weighted_counts
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.curator_base import Curator, GaussianMechanism
@@ -83,14 +73,9 @@ from dprepro.rows.partition import (
 )
 from dprepro.runtime.threads import ALONE, Threads
 
-CuratedLoss: TypeAlias = Loss | CountLoss | Softmax
+CuratedLoss: TypeAlias = Loss | Softmax
 
 _OF_PAIRS = (
-    "Some passes may also release, for each cell of some pairs of features, the sum of that "
-    "difference and either the sum of p (1 - p) or the number of rows"
-)
-
-_OF_CODED_PAIRS = (
     "Some passes release such sums for each cell of some pairs of features, instead or as well"
 )
 
@@ -172,14 +157,12 @@ class ExactAnswers(Partition):
         """Return the exact answer: private."""
         answers: dict[type[Query], Callable[[Any], ScaledInteger]] = {
             Totals: self._totals,
-            Histogram: self._histogram,
             CodedHistogram: self._coded_histogram,
             Magnitudes: self._magnitudes,
             Residuals: self._residuals,
             CodedResiduals: self._coded_residuals,
             ClassCounts: self._class_counts,
             ClassResiduals: self._class_residuals,
-            PairResiduals: self._pair_residuals,
         }
         return answers[type(query)](query)
 
@@ -201,10 +184,6 @@ class ExactAnswers(Partition):
         """What counts of rows are whole numbers of; see `weighing`."""
         return 1.0 if self._columns.weights is None else WEIGHT_UNIT
 
-    def _histogram(self, query: Histogram) -> ScaledInteger:
-        exact = exact_answers(self._features[query.feature], self._counts[query.feature])
-        return ScaledInteger(exact.numbers, exact.unit * self._part_of_a_row)
-
     def _coded_histogram(self, query: CodedHistogram) -> ScaledInteger:
         code, k = query.code, query.code.feature
         if isinstance(k, Pair):
@@ -220,16 +199,11 @@ class ExactAnswers(Partition):
     def _magnitudes(self, _: Magnitudes) -> ScaledInteger:
         columns = self._columns
         with self._up_to_date(Move) as move:
-            scores, targets = columns.scores, columns.targets
-            if columns.weights is None and self._one_score.kind == NUMBERS:
-                counts = magnitude_counts(scores, targets, *self._change(move), MAGNITUDES)
-            else:
-                cells, weights = magnitude_cells(self._limited(move), MAGNITUDES), columns.weights
-                counts = (
-                    count_rows(cells, MAGNITUDES)
-                    if weights is None
-                    else weighted_counts(cells, weights, MAGNITUDES)
-                )
+            cells, weights = magnitude_cells(self._limited(move), MAGNITUDES), columns.weights
+        if weights is None:
+            counts = count_rows(cells, MAGNITUDES)
+        else:
+            counts = weighted_counts(cells, weights, MAGNITUDES)
         return ScaledInteger(counts, self._part_of_a_row)
 
     def _limited(self, move: Move | None, bound: float = 1.0) -> np.ndarray:
@@ -244,17 +218,11 @@ class ExactAnswers(Partition):
     def _residuals(self, query: Residuals) -> ScaledInteger:
         columns, codes = self._columns, self._codes(query.feature)
         with self._up_to_date(Move) as move:
-            if columns.weights is None and self._one_score.kind == NUMBERS:
-                sums = residual_sums(
-                    columns.scores, columns.targets, *self._change(move), codes,
-                    self._bins[query.feature], math.floor(query.bound / UNIT), False,
-                )[0]  # fmt: skip
-            else:
-                sums = np.zeros(self._bins[query.feature], np.int64)
-                residuals = self._limited(move, query.bound)
-                if columns.weights is not None:
-                    weigh(residuals, columns.weights)
-                add_by_code(residuals, codes, sums)
+            sums = np.zeros(self._bins[query.feature], np.int64)
+            residuals = self._limited(move, query.bound)
+            if columns.weights is not None:
+                weigh(residuals, columns.weights)
+            add_by_code(residuals, codes, sums)
         return ScaledInteger(sums, UNIT)
 
     def _coded_residuals(self, query: CodedResiduals) -> ScaledInteger:
@@ -294,24 +262,8 @@ class ExactAnswers(Partition):
         self._columns.let_go()
         return ScaledInteger(counts, self._part_of_a_row)
 
-    def _pair_residuals(self, query: PairResiduals) -> ScaledInteger:
-        if self._columns.weights is not None:
-            raise SensitivityError("rows with weights answer nothing about pairs of features")
-        if self._one_score.kind == COUNTS:
-            raise SensitivityError("rows with counts answer nothing about pairs of features")
-        columns, cells = self._columns, self._codes(query.pair)
-        with self._up_to_date(Move) as move:
-            sums = residual_sums(
-                columns.scores, columns.targets, *self._change(move), cells,
-                query.pair.n_cells, math.floor(query.bound / UNIT), self._one_score.is_logistic,
-            )  # fmt: skip
-        if not self._one_score.is_logistic:
-            weight = math.floor(COUNT_WEIGHT * query.bound / UNIT)
-            sums[1] = weight * count_rows(cells, query.pair.n_cells)
-        return ScaledInteger(sums, UNIT)
-
     @property
-    def _one_score(self) -> Loss | CountLoss:
+    def _one_score(self) -> Loss:
         """The loss, where rows have one score each; SensitivityError if they have several."""
         if isinstance(self._loss, Softmax):
             raise SensitivityError("rows of several classes answer ClassCounts and ClassResiduals")
@@ -342,7 +294,7 @@ class ExactAnswers(Partition):
             for move in instruction.moves:
                 self._move(move)
         elif scores.ndim > 1:
-            move_class_scores(scores, *self._change(instruction))
+            move_vectors(scores, *self._change(instruction))
         else:
             move_scores(scores, *self._change(instruction))
 
@@ -448,39 +400,16 @@ class PlusCurator(Curator):
             budget=budget,
         )
 
-    def open_histograms(
-        self, mu: float, n_features: int, budget: PrivacyBudget, is_low_signal: bool = False
-    ) -> None:
-        """Enter a `Histogram` query of every feature in the ledger; together they are mu-GDP.
-
-        `is_low_signal` says which way the released totals decided for: the ledger names it.
-        """
-        few = f". They get little of the budget, as {FEW_ROWS}, by what the totals say"
-        released = (
-            f"; for numeric features also in each group of {GROUP} neighbouring intervals, and "
-            "both numbers divided by the square root of 2, but not that of missing values"
-        )
-        released += few if is_low_signal else ""
-        self._open_histograms(Histogram, released, mu, n_features, budget)
-
-    def open_coded_histograms(self, mu: float, n_features: int, budget: PrivacyBudget) -> float:
+    def open_histograms(self, mu: float, n_features: int, budget: PrivacyBudget) -> float:
         """Enter a `CodedHistogram` of every feature in the ledger; together they are mu-GDP.
 
         Return the standard deviation of the noise in each number.
         """
-        released = (
-            "; for numeric features, a weighted sum of the numbers of rows in an interval and in "
+        self._uses[CodedHistogram] = self._gaussian(
+            releases="for each feature, the number of rows in each category or narrow interval; "
+            "for numeric features, a weighted sum of the numbers of rows in an interval and in "
             "those above it, with weights that decay with the distance. All these numbers are "
-            "scaled so that one row moves those of a feature by at most 1 together"
-        )
-        return self._open_histograms(CodedHistogram, released, mu, n_features, budget)
-
-    def _open_histograms(
-        self, kind: type[Query], released: str, mu: float, n_features: int, budget: PrivacyBudget
-    ) -> float:
-        self._uses[kind] = self._gaussian(
-            releases="for each feature, the number of rows in each category or narrow interval"
-            + released,
+            "scaled so that one row moves those of a feature by at most 1 together",
             noise_multiplier=math.sqrt(n_features) / mu,
             sensitivity=histogram_sensitivity(ADD_REMOVE),
             uses=n_features,
@@ -495,7 +424,6 @@ class PlusCurator(Curator):
         budget: PrivacyBudget,
         *,
         has_pairs: bool = False,
-        has_coded_pairs: bool = False,
     ) -> float:
         """Enter the epochs in the ledger; together they are mu-GDP.
 
@@ -503,14 +431,12 @@ class PlusCurator(Curator):
         classes `ClassResiduals`.
 
         Return the noise of an epoch as a whole: the standard deviation for sensitivity 1, share 1.
-        With `has_pairs`, `PairResiduals` may be asked in them, too; with `has_coded_pairs`
-        `CodedResiduals` may be about pairs.
+        With `has_pairs` these may be about pairs, too.
         """
         multiplier = math.sqrt(n_epochs) / mu
         epochs = self._gaussian(
             releases=f"in each pass over the features: {self._loss.released}. "
             + (f"{_OF_PAIRS}. " if has_pairs else "")
-            + (f"{_OF_CODED_PAIRS}. " if has_coded_pairs else "")
             + "A difference is limited before it is added. All these sums are scaled so that one "
             "row moves them by at most 1 together",
             noise_multiplier=multiplier,
@@ -521,9 +447,8 @@ class PlusCurator(Curator):
         asked: list[type[Query]] = [CodedResiduals]
         if isinstance(self._loss, Softmax):
             asked = [ClassResiduals]
-        elif not self._loss.is_logistic:
+        elif self._loss.kind != LABELS:
             asked += [Residuals, Magnitudes]
-        asked += [PairResiduals] if has_pairs else []
         self._uses |= dict.fromkeys(asked, epochs)
         return multiplier
 
@@ -537,11 +462,6 @@ class PlusCurator(Curator):
         SensitivityError
             If it takes the parts of rows for those of another loss.
         """
-        if isinstance(query, PairResiduals) and query.loss is not self._loss:
-            raise SensitivityError(
-                f"the query is for {type(query.loss).__name__}, but the curator sums the parts of "
-                f"{type(self._loss).__name__}: ask with the loss that the curator was made with"
-            )
         if type(query) not in self._uses:
             raise BudgetError(f"no mechanism for {type(query).__name__} is in the ledger: open one")
         return self._answer(self._uses[type(query)], query, self._exact.open().answer)

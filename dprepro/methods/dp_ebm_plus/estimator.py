@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dprepro.additive.bins import FeatureBins, finest_bins
+from dprepro.additive.bins import finest_bins
 from dprepro.additive.editing import directions, make_all_monotone
 from dprepro.additive.file import require_kept
 from dprepro.additive.model import (
@@ -29,18 +30,18 @@ from dprepro.estimators.inputs import (
     read_training_rows,
     resolve_domain_of,
 )
-from dprepro.estimators.targets import target_range
-from dprepro.methods.dp_ebm_plus import ADJACENCY
-from dprepro.methods.dp_ebm_plus.algorithm import learn
+from dprepro.estimators.targets import target_range, task_of_labels
+from dprepro.estimators.weights import LARGEST_WEIGHT
+from dprepro.methods.dp_ebm_plus import ADJACENCY, classes
+from dprepro.methods.dp_ebm_plus.algorithm import EPOCHS, learn
+from dprepro.methods.dp_ebm_plus.booster import Booster
+from dprepro.methods.dp_ebm_plus.counts import CountBooster
 from dprepro.methods.dp_ebm_plus.curator import CuratedLoss, PlusCurator
-from dprepro.methods.dp_ebm_plus.function import Function
 from dprepro.methods.dp_ebm_plus.grid import possible_cuts
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, POISSON, SQUARED, Softmax
 from dprepro.methods.dp_ebm_plus.pairs import (
     LEAST_EPOCHS,
-    PairFunction,
     check_names,
-    learn_with_pairs,
     most_pairs,
 )
 from dprepro.privacy.budget import PrivacyBudget
@@ -48,7 +49,7 @@ from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private_rows import Private
 from dprepro.rows.partition import MAX_BINS
-from dprepro.runtime.arguments import DELTA, EPSILON, Integer, OrNone, flag
+from dprepro.runtime.arguments import DELTA, EPSILON, Integer, OneOf, OrNone, flag
 from dprepro.runtime.threads import Threads
 
 
@@ -59,7 +60,7 @@ class _DPEBMPlus(DPEstimator, AdditiveModel):
     kinds = MappingProxyType({
         "epsilon": EPSILON, "delta": DELTA, "n_epochs": OrNone(Integer(1)), "pairs": Integer(0),
         "monotone": directions, "domain": OrNone(DOMAIN), "observed": flag, "n_jobs": JOBS,
-        "random_state": SEED,
+        "random_state": SEED, "largest_weight": LARGEST_WEIGHT,
     })  # fmt: skip
 
     epsilon: float = 1.0
@@ -72,6 +73,7 @@ class _DPEBMPlus(DPEstimator, AdditiveModel):
     observed: bool = False
     n_jobs: int | None = None
     random_state: int | None = None
+    largest_weight: float = 1.0
 
     def _train(
         self, rows: Private[FitRows], domain: Domain, loss: CuratedLoss, width: float = 1.0
@@ -101,11 +103,13 @@ class _DPEBMPlus(DPEstimator, AdditiveModel):
         return shapes, width * intercept, None if sizes is None else width * sizes
 
     def _learn(
-        self, curator: PlusCurator, domain: Domain, loss: Any, budget: PrivacyBudget
-    ) -> tuple[list[FeatureBins], list[Function], float, np.ndarray | None, list[PairFunction]]:
-        if self.pairs:
-            return learn_with_pairs(curator, domain, loss, budget, self.n_epochs, self.pairs)
-        return *learn(curator, domain, loss, budget, self.n_epochs), []
+        self, curator: PlusCurator, domain: Domain, loss: CuratedLoss, budget: PrivacyBudget
+    ) -> tuple[Any, ...]:
+        n_epochs = EPOCHS if self.n_epochs is None else self.n_epochs
+        if isinstance(loss, Softmax):
+            return *classes.learn(curator, domain, budget, n_epochs), None, []
+        kind = CountBooster if loss is POISSON else Booster
+        return learn(curator, domain, loss, budget, n_epochs, self.pairs, kind)
 
     def _open_ledger(self, domain: Domain) -> Ledger:
         return self._new_ledger(
@@ -135,9 +139,9 @@ class _DPEBMPlus(DPEstimator, AdditiveModel):
             )
 
 
-@tagged(poor_score=True)
+@tagged(poor_score=True, multi_class=True)
 class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
-    """Differentially private additive model for binary labels, mostly more accurate than DP-EBM.
+    """Differentially private additive model for labels, mostly more accurate than DP-EBM.
 
     ``docs/dp-ebm-plus.md`` says by how much, and where it is not.
 
@@ -147,63 +151,52 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     the composition is mu-GDP (Theorems 4 and 5 of Nori et al. 2021, after Dong, Roth, Su 2019):
 
     1. Number of rows and sum of centred targets; for regression also four times the sum of their
-       squares. A row adds (1, t) or (1, t, 4 t^2), |t| <= 1/2.
-    2. Counts per cell of a public grid for each feature (`grid`); for numeric features also per
-       group of neighbouring cells (`groups`). A row adds a vector of norm 1 to each of
-       the K histograms.
-    3. E epochs. A row adds its residual r, clipped, to sums over bins.
+       squares. A row adds (1, t) or (1, t, 4 t^2), |t| <= 1/2. Of S > 2 classes the number of rows
+       of each: a row adds 1 in one place.
+    2. A sum over all rows of the codes of the cells of a public grid (`grid`) that they lie in, for
+       each of the K features. The code of a cell, a vector that follows from public things and from
+       1, has at most the length that is charged (`queries.CodedHistogram`).
+    3. E epochs. One query an epoch asks about the intercept and all features. A row's bins become a
+       vector u, the code (`strategy`): w_c (M_cb - p_c) in place c of a feature in whose bin b the
+       row lies. w, p and M follow from what is released. The row adds r u, where r is its residual,
+       clipped to [-c / |u|, c / |u|]. So the query has sensitivity c.
 
-       Classification: one query an epoch asks about the intercept and all features. A row's bins
-       become a vector u, the code (`strategy`): w_c (1[b = c] - p_c) in place c of a feature in
-       whose bin b the row lies, with weights w and centres p. For a numeric feature it is
-       w_c (M_cb - p_c), so that neighbouring bins share numbers. w, p and M follow from what is
-       released. The row adds r u, with r clipped to [-c / |u|, c / |u|]. So the query has
-       sensitivity c, and all of an epoch's mu_e^2. By c a row whose code is of typical length may
-       have a residual of 0.8 (where rows are few, of 0.4 to 0.8).
+       For regression u has a place for the middle, a level that F has in place of the intercept
+       meanwhile. Another query is for the intercept, to which a row adds its clipped residual, and
+       a third one, of |y - F| by size, to which it adds 1 in one cell. F is clipped to the range of
+       the targets wherever it is compared with them. Query q has a share s_q of the epoch's mu_e^2:
+       its noise over its sensitivity is 1/(mu_e sqrt(s_q)). The shares are public, and add up to 1.
 
-       Regression: such a query for each feature, or, where rows are few, one for all features and
-       a level of their own, the middle, which F has in place of the intercept meanwhile; and one
-       for the intercept, where r is clipped and added. By c a row whose code is of typical
-       length may have a residual that comes from a noisy histogram of |y - F|, to which a row adds
-       1 in one cell; this histogram is a query of the epoch, too. F is clipped to the range of the
-       targets wherever it is compared with them.
-       Query q has a share s_q of mu_e^2: its noise over its sensitivity is 1/(mu_e sqrt(s_q)). The
-       shares are fixed when the epoch begins, from what is released, and add up to 1. A feature
-       whose cells all merged into one bin has no query.
+       Of S > 2 classes a row adds the outer product of u and its residual vector, (S,), which is
+       shortened to c / |u|: sensitivity c again (`queries.ClassResiduals`).
 
-       Either way every epoch is mu_e-GDP.
+       Every epoch is mu_e-GDP.
 
-    With `pairs`, some epochs also ask, for pairs of features, sums per cell of a pair: a row lies
-    in one cell. For classification such a query also sums the curvatures |r| (1 - |r|) of clipped
-    residuals, and has the sensitivity c sqrt(1 + (1 - c)^2). For regression it also counts rows,
-    each as c / 2, and has c sqrt(1 + 1/4) (`queries.PairResiduals`). It takes its share of the
-    epoch's mu_e^2 as every query does. Which pairs are asked, and which are kept, follows from
-    earlier releases (`pairs`).
+    With `pairs`, some epochs also ask about pairs of features, whose cells are bins like others:
+    see `pairs`. Which are asked about, and which are kept, follows from earlier releases.
 
-    Rows are few if their number, released in 1, is below a multiple of sqrt(K) / mu. The multiple
-    follows from the targets in answer 1. If rows are few, 2 and 3 are done in another way
-    (`low_signal`): the histograms get 2 % of mu^2 instead of 12 % (regression: 20 %), and the
-    epochs 97 % (regression: 96 %). So which way is taken is a function of answer 1. Either way 2
-    and 3 together are sqrt(0.99) mu-GDP (regression: sqrt(0.98) mu-GDP), whatever 1 was, and this
-    is what adaptive composition asks of them. So the ledger's parts tell no more than answer 1
-    does.
+    Everything else is post-processing: joining cells to bins, averaging answers over the epochs,
+    inferring functions by empirical Bayes. `dprepro.methods.dp_ebm_plus.algorithm` has all of it in
+    order, on one page.
 
-    Everything else is post-processing: merging cells by the noise in them, averaging answers over
-    the epochs, smoothing of functions by empirical Bayes. `dprepro.methods.dp_ebm_plus.algorithm`
-    has all of it in order, on one page.
+    Of several classes functions, their noise and the intercept are of each class: float64
+    (n_bins, S) and (S,). They add up to 0 over the classes, and probabilities are the softmax of
+    the scores. Such a model has no `monotone` features and no `pairs`.
+
+    `fit` takes weights of rows, which are private. A row of weight w counts as w / `largest_weight`
+    of a row, rounded down to 1/256, in every answer, so no sensitivity is larger (`weighing`).
+    Numbers of rows, such as `bin_counts_`, are then sums of weights over the largest; noise matters
+    as much as for a table of so many rows. So state no larger weight than you need.
 
     Parameters
     ----------
     epsilon, delta : float
         The privacy budget.
     n_epochs : int or None
-        E; None means 32, or 64 for targets where rows are few. The noise in their average is about
-        the same for any E. More epochs separate the effects of correlated features better. With
-        `pairs`, at least 3.
+        E; None means 64. The noise in their average is about the same for any E. More epochs
+        separate the effects of correlated features better. With `pairs`, at least 3.
     pairs : int
-        Largest number of functions of two features; 0, the default, asks about none. See
-        `dprepro.methods.dp_ebm_plus.pairs`: which pairs there are follows from answers, and an
-        epoch is as private with pairs as without.
+        Largest number of functions of two features; 0, the default, asks about none.
     monotone : dict of str or None
         As `DPEBMClassifier`: numeric features to make "increasing" or "decreasing" after the fit.
         Not together with `pairs`, which may go against it.
@@ -218,6 +211,9 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     random_state : int or None
         None seeds the noise from the operating system. An integer makes the fit repeatable: this
         is for experiments only, and the ledger says so.
+    largest_weight : float
+        W, public: the largest weight that a row of such a table may have, whichever are in it.
+        Without weights it is not used.
 
     Attributes
     ----------
@@ -227,15 +223,15 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
         The domain used.
     shape_noise_
         Here the posterior standard deviation: noise of privacy and of sampling, less what
-        smoothing removes; for regression also the noise in the counts.
+        smoothing removes.
     bins_, shape_functions_, bin_counts_, intercept_, pairs_
         See `AdditiveModel`; the counts are noisy and may be published.
 
     Raises
     ------
     ValueError
-        On parameters out of range, no public domain, infinite values, other than two classes, or
-        values that the domain rules out.
+        On parameters out of range, no public domain, infinite values, one class, or values that
+        the domain rules out.
 
     Examples
     --------
@@ -251,21 +247,32 @@ class DPEBMPlusClassifier(_DPEBMPlus, AdditiveClassifier):
     """
 
     @fitting
-    def fit(self, X: Any, y: Any) -> DPEBMPlusClassifier:
-        """Fit to X (n, K) and y (n,) with two distinct labels.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DPEBMPlusClassifier:
+        """Fit to X (n, K) and y (n,) with two distinct labels or more.
 
         X can also be a table that is read in chunks: a path, or a dataset of pyarrow. Then y is the
-        name of its target column; see `read_training_rows`.
+        name of its target column; see `read_training_rows`. `sample_weight` (n,), of rows in
+        memory: numbers above 0, at most `largest_weight`.
         """
-        rows = read_training_rows(self, X, y, self.domain, "binary", in_chunks=True)
-        domain = resolve_domain_of(self, rows, "binary")
-        shapes, intercept, _ = self._train(rows, domain, LOGISTIC)
+        rows = read_training_rows(self, X, y, self.domain, "labels", sample_weight, in_chunks=True)
+        task = task_of_labels(self.classes_, self.domain)
+        if task == "multiclass" and self.monotone:
+            raise ValueError(
+                "monotone is for two labels: which way a function of several classes goes depends "
+                "on the class. Leave it out"
+            )
+        if task == "multiclass" and self.pairs:
+            raise ValueError("a model of several classes has no pairs of features: give pairs=0")
+        domain = resolve_domain_of(self, rows, task)
+        loss = LOGISTIC if task == "binary" else Softmax(self.classes_.size)
+        shapes, intercept, _ = self._train(rows, domain, loss)
         self._set_shapes(shapes, intercept)
         make_all_monotone(self, self.monotone)
         return self
 
 
 @tagged(poor_score=True)
+@dataclass(eq=False, repr=False)
 class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
     """Differentially private additive model for regression, more accurate than DP-EBM.
 
@@ -275,18 +282,62 @@ class DPEBMPlusRegressor(_DPEBMPlus, AdditiveRegressor):
     of |y - F| that this goes by also say how wide prediction intervals are (`predict_interval`):
     that is post-processing, and costs nothing. Guarantee, parameters, attributes and errors are
     those of `DPEBMPlusClassifier`.
+
+    For counts there is ``loss="poisson"``. Targets then lie from 0 to a public largest count M, the
+    upper end of the domain's target range, and are clipped to it. A function adds to the logarithm
+    of the predicted mean count, M exp(F), F at most 0. The answers are those of a regression, of
+    the same sensitivities: a row has the target y / M and the residual y / M - exp(F), clipped
+    where that of a regression is (`losses.PoissonLoss`). Such a model has no
+    prediction intervals and no pairs.
+
+    Parameters
+    ----------
+    loss : str
+        "squared_error", or "poisson" for counts.
     """
 
+    kinds = MappingProxyType({**_DPEBMPlus.kinds, "loss": OneOf(("squared_error", "poisson"))})
+
+    _: KW_ONLY
+    loss: str = "squared_error"
+
     @fitting
-    def fit(self, X: Any, y: Any) -> DPEBMPlusRegressor:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DPEBMPlusRegressor:
         """Fit to X (n, K) and targets y (n,).
 
         X can also be a table that is read in chunks: a path, or a dataset of pyarrow. Then y is the
-        name of its target column; see `read_training_rows`.
+        name of its target column; see `read_training_rows`. `sample_weight` (n,), of rows in
+        memory: numbers above 0, at most `largest_weight`.
         """
-        rows = read_training_rows(self, X, y, self.domain, "regression", in_chunks=True)
-        self._fit(rows, resolve_domain_of(self, rows, "regression"))
+        rows = read_training_rows(
+            self, X, y, self.domain, "regression", sample_weight, in_chunks=True
+        )
+        domain = resolve_domain_of(self, rows, "regression")
+        if self.loss == "poisson":
+            self._fit_counts(rows, domain)
+        else:
+            self._fit(rows, domain)
         return self
+
+    def _check_together(self) -> None:
+        super()._check_together()
+        if self.pairs and self.loss == "poisson":
+            raise ValueError(
+                "loss='poisson' has no pairs of features: give pairs=0, or loss='squared_error'"
+            )
+
+    def _fit_counts(self, rows: Private[FitRows], domain: Domain) -> None:
+        lower, largest = target_range(domain)
+        if lower != 0:
+            raise ValueError(
+                f"loss='poisson' is for counts, which begin at 0, but the domain's target range is "
+                f"from {lower:g} to {largest:g}: state it from 0 to the largest count, or give "
+                "loss='squared_error'"
+            )
+        self.range_, self.log_link_ = (0.0, largest), True
+        shapes, intercept, _ = self._train(rows, domain, POISSON)
+        self._set_shapes(shapes, math.log(largest) + intercept)
+        make_all_monotone(self, self.monotone)
 
     def _fit(self, rows: Private[FitRows], domain: Domain) -> None:
         lower, upper = target_range(domain)

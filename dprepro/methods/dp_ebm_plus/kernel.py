@@ -1,6 +1,6 @@
-"""One pass over the rows: apply a function's change, sum residuals and curvatures per bin.
+"""One pass over the rows: apply a function's change, limit residuals, and sum them per bin.
 
-Scores, targets, residuals and curvatures are whole numbers of `UNIT`. What a row adds to a sum is a
+Scores, targets and residuals are whole numbers of `UNIT`. What a row adds to a sum is a
 function of its own whole numbers and of what is released, and sums of whole numbers are exact: they
 are the same in any order of the rows, and on any machine.
 """
@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 
 from dprepro.additive.sigmoid import sigmoid
-from dprepro.methods.dp_ebm_plus.exponential import TO_OCTAVES, power_of_two
-from dprepro.runtime.atomics import add_pair
 from dprepro.runtime.kernels import kernel
 
 BITS = 24
@@ -31,14 +29,22 @@ _MOST = float(LARGEST)
 _HALF = np.int32(2 ** (BITS - 1))
 """The range of regression's targets ends here, on either side of 0."""
 
-_BLOCK = 2048
 _LANES = 4
 """Tables of sums: rows next to each other often share a bin, and would wait for each other."""
 
 _ROOT_HALF = math.sqrt(0.5)
 
 NUMBERS, LABELS, COUNTS = 0, 1, 2
-"""What targets are: how a score becomes a prediction. See `residual_sums`."""
+"""What targets are: how a score becomes a prediction. See `limited_residuals`."""
+
+TO_OCTAVES = 1 / math.log(2.0)
+"""A logarithm, times this, is an exponent of 2."""
+
+HALVES = np.ldexp(1.0, -np.arange(64))
+"""Powers of 1/2. What is smaller than 2^-63 is 0."""
+
+_TAYLOR = np.array([math.log(2.0) ** k / math.factorial(k) for k in range(9)])
+"""Of 2^x; between -1/2 and 1/2 the error is below 3e-10."""
 
 _EXPONENT = TO_OCTAVES * UNIT
 
@@ -68,6 +74,21 @@ def rounded(values: Any) -> np.ndarray:
 
 
 @kernel(inline="always")
+def power_of_two(exponent):  # type: ignore[no-untyped-def]
+    """Return 2^exponent, exponent <= 0, float64: of additions and products alone.
+
+    The exponential of a library differs by machine in the last digit, and a row's part would too.
+    """
+    whole = math.floor(exponent + 0.5)
+    if whole <= -HALVES.size:
+        return 0.0
+    rest, value = exponent - whole, _TAYLOR[_TAYLOR.size - 1]
+    for k in range(_TAYLOR.size - 2, -1, -1):
+        value = value * rest + _TAYLOR[k]
+    return value * HALVES[-np.int64(whole)]
+
+
+@kernel(inline="always")
 def moved(score, change):  # type: ignore[no-untyped-def]
     """Return a score that has moved, int32, no further than the largest."""
     # numba adds int32 as int64: without the casts half as many fit into a register.
@@ -82,18 +103,9 @@ def _within(score):  # type: ignore[no-untyped-def]
 
 @kernel("(int32[::1], uint8[::1], int32[::1])")
 def move_scores(scores, last, change):  # type: ignore[no-untyped-def]
-    """Add ``change[last]`` to the scores in place, as `residual_sums` does."""
+    """Add ``change[last]``, int32 (B,), to the scores in place."""
     for i in range(scores.size):
         scores[i] = moved(scores[i], change[last[i]])
-
-
-@kernel(**_exact)
-def _move_block(scores, last, change, found):  # type: ignore[no-untyped-def]
-    """Do what `move_scores` does. `found` takes the changes: the second loop is vectorised then."""
-    for i in range(scores.size):
-        found[i] = change[last[i]]
-    for i in range(scores.size):
-        scores[i] = moved(scores[i], found[i])
 
 
 @kernel(**_exact)
@@ -115,79 +127,6 @@ def _clipped_residuals(scores, targets, kind, bound, out):  # type: ignore[no-un
             out[i] = np.int32(min(max(residual, -bound), bound))
 
 
-@kernel(**_exact)
-def _curvatures(residuals, out):  # type: ignore[no-untyped-def]
-    """Write |r| (1 - |r|), truncated: float64 holds the product exactly."""
-    for i in range(residuals.size):
-        size = np.float64(abs(residuals[i]))
-        out[i] = np.int32(size * (_ONE - size) * UNIT)
-
-
-@kernel(**_exact)
-def _add_to_bins(residuals, curvatures, codes, sums):  # type: ignore[no-untyped-def]
-    """Add (residual, curvature) of every row to its bin; `sums` is int64 (`_LANES`, bins, 2)."""
-    first, second, third, fourth = sums[0], sums[1], sums[2], sums[3]
-    in_fours = codes.size - codes.size % _LANES
-    for i in range(0, in_fours, _LANES):
-        add_pair(first, codes[i], residuals[i], curvatures[i])
-        add_pair(second, codes[i + 1], residuals[i + 1], curvatures[i + 1])
-        add_pair(third, codes[i + 2], residuals[i + 2], curvatures[i + 2])
-        add_pair(fourth, codes[i + 3], residuals[i + 3], curvatures[i + 3])
-    for i in range(in_fours, codes.size):
-        add_pair(first, codes[i], residuals[i], curvatures[i])
-
-
-@kernel("(int32[::1], int32[::1], uint8[::1], int32[::1], uint8[::1], int64, int32, int64)")
-def residual_sums(scores, targets, last, change, codes, n_bins, bound, kind):  # type: ignore[no-untyped-def]
-    """Add ``change[last]`` to the scores in place; sum residuals and curvatures per bin of `codes`.
-
-    A row adds its residual r, clipped to |r| <= c = `bound`, and for log loss |r| (1 - |r|), or
-    p (1 - p) where r is not clipped, to one bin. The second is formed of the first and truncated,
-    so the part has at most the norm |r| sqrt(1 + (1 - |r|)^2), which rises with |r|: the sums have
-    L2 sensitivity c for squared error and c sqrt(1 + (1 - c)^2) for log loss, whatever the scores
-    are. They are exact up to 2^39 rows.
-
-    Parameters
-    ----------
-    scores, targets : int32 (n,)
-        In units, as all that follows; targets from -1/2 to 1.
-    last, codes : uint8 (n,)
-        Bins in the function that has changed, and in the one whose sums are wanted.
-    change : int32 (B',)
-        At most +-`LARGEST`. Scores stay at the largest where they would exceed it.
-    bound : int32
-        From 0 to 1.
-    kind
-        `LABELS`: residual y - sigmoid(score). `NUMBERS`: y - score, the score clipped to the
-        targets' range. `COUNTS`: y - exp(score), score at most 0, where the largest count is 1.
-
-    Returns
-    -------
-    int64 (2, n_bins)
-        Sums of residuals, sums of curvatures; zeros instead of the latter for squared error.
-    """
-    sums = np.zeros((_LANES, n_bins, 2), np.int64)
-    residuals, curvatures = np.empty(_BLOCK, np.int32), np.empty(_BLOCK, np.int32)
-    for start in range(0, scores.size, _BLOCK):
-        stop = min(start + _BLOCK, scores.size)
-        block, now = scores[start:stop], codes[start:stop]
-        _move_block(block, last[start:stop], change, residuals)
-        _clipped_residuals(block, targets[start:stop], kind, bound, residuals)
-        if kind == LABELS:
-            _curvatures(residuals[: block.size], curvatures)
-            _add_to_bins(residuals, curvatures, now, sums)
-        else:
-            for i in range(block.size):
-                sums[i % _LANES, now[i], 0] += residuals[i]
-    # Loops: `sums.sum(axis=0)` takes as long to compile as all the rest.
-    total = np.zeros((2, n_bins), np.int64)
-    for lane in range(_LANES):
-        for b in range(n_bins):
-            total[0, b] += sums[lane, b, 0]
-            total[1, b] += sums[lane, b, 1]
-    return total
-
-
 @kernel("(int32[::1], int32[::1], uint8[::1], int32[::1], int32[::1])")
 def move_and_weigh(scores, norms, codes, change, squares):  # type: ignore[no-untyped-def]
     """Add ``change[codes]`` to the scores, and ``squares[codes]`` to `norms`, int32 (n,)."""
@@ -201,8 +140,15 @@ def move_and_weigh(scores, norms, codes, change, squares):  # type: ignore[no-un
 def limited_residuals(scores, targets, norms, bound, kind, out):  # type: ignore[no-untyped-def]
     """Write a residual, clipped to +-`bound` / sqrt(norm), into `out`, int32 (n,).
 
-    Residuals are those of `residual_sums`. Norms are positive. The quotient is rounded down to a
-    whole number of `UNIT`.
+    Norms are positive. The quotient is rounded down to a whole number of `UNIT`.
+
+    Parameters
+    ----------
+    scores, targets : int32 (n,)
+        In units; targets from -1/2 to 1.
+    kind
+        `LABELS`: residual y - sigmoid(score). `NUMBERS`: y - score, the score clipped to the
+        targets' range. `COUNTS`: y - exp(score), score at most 0, where the largest count is 1.
     """
     _clipped_residuals(scores, targets, kind, _ONE, out)
     for i in range(scores.size):
@@ -221,33 +167,18 @@ def add_by_code(numbers, codes, sums):  # type: ignore[no-untyped-def]
             sums[b] += lanes[lane, b]
 
 
-@kernel("(int32[::1], int32[::1], uint8[::1], int32[::1], int64)")
-def magnitude_counts(scores, targets, last, change, n_cells):  # type: ignore[no-untyped-def]
-    """Add ``change[last]`` to the scores in place and count |target - score| by half octaves.
-
-    Cell j of the `n_cells` holds 2^(-(j+1)/2) < |r| <= 2^(-j/2); the first also what is larger,
-    the last what is smaller. A row adds 1 to exactly one count. int64 (n_cells,).
-    """
-    counts = np.zeros(n_cells, np.int64)
-    for i in range(scores.size):
-        scores[i] = moved(scores[i], change[last[i]])
-        counts[_magnitude_cell(targets[i] - _within(scores[i]), n_cells)] += 1
-    return counts
-
-
 @kernel("(int32[::1], int64)")
 def magnitude_cells(residuals, n_cells):  # type: ignore[no-untyped-def]
-    """Return the cell of `magnitude_counts` that each residual lies in, uint8 (n,)."""
+    """Return the half octave of each |residual|, uint8 (n,).
+
+    Cell j of the `n_cells` holds 2^(-(j+1)/2) < |r| <= 2^(-j/2); the first also what is larger,
+    the last what is smaller.
+    """
     cells = np.empty(residuals.size, np.uint8)
     for i in range(residuals.size):
-        cells[i] = _magnitude_cell(residuals[i], n_cells)
+        mantissa, exponent = math.frexp(float(abs(residuals[i])))
+        cell = 2 * (BITS - exponent) + (mantissa <= _ROOT_HALF) + (mantissa == 0.5)
+        # 0 is 0 2^0.
+        cell = n_cells - 1 if mantissa == 0.0 else cell
+        cells[i] = min(max(cell, 0), n_cells - 1)
     return cells
-
-
-@kernel(inline="always")
-def _magnitude_cell(residual, n_cells):  # type: ignore[no-untyped-def]
-    mantissa, exponent = math.frexp(float(abs(residual)))
-    cell = 2 * (BITS - exponent) + (mantissa <= _ROOT_HALF) + (mantissa == 0.5)
-    # 0 is 0 2^0.
-    cell = n_cells - 1 if mantissa == 0.0 else cell
-    return min(max(cell, 0), n_cells - 1)

@@ -1,118 +1,98 @@
-"""What DP-EBM+ minimises: log loss for two labels, squared error for regression.
+"""What DP-EBM+ minimises: log loss of labels, squared error of numbers, likelihood of counts.
 
-Targets are 0 and 1 (classification), or lie in [-1/2, 1/2]: offsets from the middle of the public
-range, in units of its width (regression). A function is in log odds, or in the unit of the targets.
-Rows hold both in whole numbers of `kernel.UNIT`.
-
-A loss owns what differs between the two: how targets are centred, what an epoch asks for and with
-which bound, and what is expected of a function before its answers are seen.
+Targets are 0 and 1; or offsets from the middle of their public range in units of its width, from
+-1/2 to 1/2; or parts of the largest count. A function is in log odds, in the unit of the targets,
+or in the logarithm of a rate. A loss has what a curator has to know, too: how targets become whole
+numbers of `kernel.UNIT`.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import expit
 
 from dprepro.methods.dp_ebm_plus.clipping import typical_deviation
-from dprepro.methods.dp_ebm_plus.kernel import BITS, LABELS, NUMBERS, to_units
-from dprepro.methods.dp_ebm_plus.smoothing import LINEAR, believable, expected_responses
+from dprepro.methods.dp_ebm_plus.kernel import BITS, COUNTS, LABELS, NUMBERS, rounded, to_units
 
 if TYPE_CHECKING:
     from dprepro.data.domain import Domain
 
-FEW = 150.0
-"""Below how many deviations of the noise in a feature's sums rows are few; see `Loss.few`."""
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
 
-SIZES_WEIGHT = 0.2
-"""mu^2 of an epoch's histogram of |residual|, where that of the mean feature's query is 1."""
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+"""Gauss-Hermite quadrature: E h(Z) is about sum_j `WEIGHTS`_j h(`NODES`_j) for Z ~ N(0, 1)."""
 
-_EXPECTED, _STANDING_OUT = 1.0, 0.25
-"""Rows of the rarer label that a numeric bin is to hold: at least one, and at least a quarter of
-the standard deviation of the noise in its sum of labels."""
+_NEWTON, _SETTLED = 12, 1e-9
+"""Most steps of Newton's method for a level, and how short the last is: the next is rounding."""
 
-_LARGEST_SHIFT = 3.0
-"""Largest change of a function's level in one step, in log odds."""
+_LONGEST = 3.0
+"""Longest step of a level, in log odds."""
 
-_EFFECT = 0.36
-"""Standard deviation of an effect a priori where rows are few, in that of the residuals."""
-
-_FEW_IF_APART, _APART = 40.0, 0.3
-"""With a larger standard deviation than `_APART` of their range, targets lie at both of its ends.
-Clipped far below their size, residuals say too little of their means then, so rows are few only
-below `_FEW_IF_APART`. The deviation is a noisy answer: it may be on the wrong side."""
-
-_MEAN_PRIOR = 0.25
-"""Standard deviation of the mean target, before it is known, in units of the range."""
+Response = tuple[np.ndarray, np.ndarray]
+"""What is expected of the rows of each bin, float64 (B,), and its slopes: see `Loss.response`."""
 
 
-class Loss(ABC):
-    """A loss; its only objects are `LOGISTIC` and `SQUARED`.
+@dataclass(frozen=True)
+class Start:
+    """What the totals say.
 
     Attributes
     ----------
-    is_logistic
-        Whether targets are labels.
+    rows, noise
+        About how many rows there are, and the standard deviation of the noise in their number.
+    level
+        The first intercept.
+    rate
+        The mean target.
+    slope
+        phi: by how much the mean target rises with the intercept.
+    residual
+        Of labels, where residuals are clipped in a row whose code is of typical length; of numbers,
+        about how large residuals are that are not clipped.
+    unit
+        Of the sizes that effects have a priori: see `prior.SIZES`.
+    """
+
+    rows: float
+    noise: float
+    level: float
+    rate: float
+    slope: float
+    residual: float
+    unit: float
+
+
+class Loss(ABC):
+    """A loss; its only objects are `LOGISTIC`, `SQUARED`, `POISSON` and `classes.SOFTMAX`.
+
+    Attributes
+    ----------
     kind
-        What the kernels are told: see `kernel.residual_sums`.
+        What kernels are told.
     released
         What an epoch releases, for the ledger.
     powers
         Highest power of the targets whose sum is released at the start.
-    totals_share, binning_share
-        Shares of mu^2 that go to the totals and to the histograms.
-    low_signal_intercept, low_signal_noise, low_signal_reach, longest_step
-        How functions of few rows are learned: see `dprepro.methods.dp_ebm_plus.low_signal`.
-    largest_curvature
-        Of a row.
-    epochs, low_signal_epochs
-        How many, unless another number is asked for; the second where rows are few.
-    at_once
-        Whether an epoch asks about the intercept and all features in one query, however many rows
-        there are; else about one after another, unless rows are few.
-    rare
-        How much more precisely rare bins are asked about than others; see `strategy.code`.
-    bin_deviations
-        Standard deviations of noise that a bin of a numeric feature has to hold.
-    intercept_prior
-        Standard deviation of the intercept before any answer; for regression of few rows, of the
-        middle.
-    strides
-        Unless `at_once`: how much of the way to its inferred values a function goes, after the
-        first epoch, where noise is large, and where it is small. More than 1 gains on features that
-        depend on each other. See `Damping` for what is asked at once.
-    hurries
-        Whether later epochs count all the more where noise is small; see the booster.
-    sizes_weight
-        mu^2 of the histogram of |residual|; 0 if none is asked.
-    expects_strays
-        Whether rows far from all others may have another mean; see the booster.
+    totals_share
+        Share of mu^2 that goes to the totals.
+    counts_sizes
+        Whether each epoch counts rows by the size of their residuals, and asks about the intercept
+        apart from the features: where targets have no bound but their range.
+    prior
+        Standard deviation of the intercept before any answer.
     """
 
-    is_logistic: ClassVar[bool]
     kind: ClassVar[int]
     released: ClassVar[str]
     powers: ClassVar[int]
     totals_share: ClassVar[float]
-    binning_share: ClassVar[float]
-    low_signal_noise: ClassVar[float]
-    low_signal_reach: ClassVar[float]
-    longest_step: ClassVar[float]
-    largest_curvature: ClassVar[float]
-    low_signal_intercept: ClassVar[float]
-    epochs: ClassVar[int]
-    low_signal_epochs: ClassVar[int]
-    at_once: ClassVar[bool]
-    rare: ClassVar[float]
-    bin_deviations: ClassVar[float]
-    intercept_prior: ClassVar[float]
-    strides: ClassVar[tuple[float, float]]
-    hurries: ClassVar[bool]
-    sizes_weight: ClassVar[float]
-    expects_strays: ClassVar[bool]
+    counts_sizes: ClassVar[bool]
+    prior: ClassVar[float]
 
     @abstractmethod
     def targets(self, y: np.ndarray, domain: Domain) -> np.ndarray:
@@ -123,85 +103,49 @@ class Loss(ABC):
         """Return targets, int64 (n,) in units, within [-1/2, 1/2]."""
 
     @abstractmethod
-    def part_norm(self, bound: float) -> float:
-        """Return the largest L2 norm of a row's part in one cell, if |residual| <= bound."""
+    def start(self, rows: float, noise: float, sums: np.ndarray, noises: np.ndarray) -> Start:
+        """Return what noisy sums of the powers of centred targets say, and the noise in each."""
 
     @abstractmethod
-    def start(self, sums: np.ndarray, rows: float, noises: np.ndarray) -> tuple[float, float]:
-        """Return the first intercept, and about what standard deviation targets have.
+    def bound(self, start: Start, noise_to_signal: float) -> float:
+        """Return where residuals are clipped at first in a row whose code is of typical length.
 
-        `sums` and `noises`, float64 (`powers`,), are of the powers of centred targets, and the
-        standard deviation of the noise in each.
+        `noise_to_signal` is the variance of the noise in the averages of all bins together, over
+        the square of what a usual effect moves all rows by, if residuals are not clipped.
         """
 
     @abstractmethod
-    def fewest_rows(self, deviation: float, start: float) -> float:
-        """Return how many rows a numeric bin is to hold at least.
-
-        `deviation` is that of the noise in a feature's sums of labels, from all epochs together;
-        `start` is the first intercept.
-        """
-
-    @abstractmethod
-    def few(self, typical: float) -> float:
-        """Return below how many deviations of the noise in a feature's sums rows are few.
-
-        `typical` is about the standard deviation of the targets.
-        """
-
-    def intercept_bound(self, bound: float, usual: float, unclipped: float) -> float:
-        """Return where the intercept's residuals are clipped, unless it is asked `at_once`.
-
-        It is clipped less than features, at `unclipped` times their `usual` deviation or more:
-        clipped residuals lead to a median, which can be far from the mean.
-        """
-        return min(1.0, max(bound, unclipped * usual))
-
-    @abstractmethod
-    def scales(self, bound: float) -> float:
-        """Return the unit of the sizes that a function may have."""
-
-    @abstractmethod
-    def likely_effect(self, deviation: float) -> float:
-        """Return how large effects are likely to be if rows are few: root mean square over bins.
-
-        `deviation` is about that of the residuals.
-        """
-
-    def believed(self, level: float, variance: float, start: float) -> float:
-        """Return the part of the functions' variance that tables are to have: all of it.
+    def response(
+        self, values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
+    ) -> Response:
+        """Return the target to expect of a row in each bin, and its slope, float64 (B,) each.
 
         Parameters
         ----------
-        level, variance
-            Of the predictions; the variance is as if features were independent.
-        start
-            The level before any function is learned.
-        """
-        return 1.0
-
-    @abstractmethod
-    def table(self, intercept: float, variance: float) -> np.ndarray:
-        """Return what is expected of a row's target given a function's value; see `lookup`.
-
-        `variance` is that of the sum of all other functions over the rows.
+        values, shares : float64 (B,)
+            The function, and the shares of rows in the bins.
+        level
+            The intercept.
+        others
+            The variance of the sum of all other functions over the rows.
         """
 
     @abstractmethod
-    def sampling_variance(self, mean_square: float) -> float:
-        """Return the variance of a residual over its curvature; `mean_square` is of residuals."""
+    def of_level(self, level: float, spread: float, start: Start) -> tuple[float, float]:
+        """Return the means of `response` over all rows, whose scores have the variance `spread`."""
+
+    def unit(self, start: Start, usual: float) -> float:
+        """Return what functions are measured in; `usual` is the deviation of the residuals."""
+        return start.unit
 
     @abstractmethod
-    def level(
-        self, totals: np.ndarray, expected: np.ndarray, curvature: np.ndarray, variances: np.ndarray
-    ) -> float:
-        """Return the part of `totals` that all bins share, in the unit of the function."""
+    def sampling(self, mean_square: float, start: Start) -> float:
+        """Return the variance of a residual over its slope; `mean_square` is of residuals."""
 
 
 class LogisticLoss(Loss):
-    """Log loss: residual y - sigmoid(F), curvature p (1 - p)."""
+    """Log loss: residual y - sigmoid(F)."""
 
-    is_logistic = True
     kind = LABELS
     released = (
         "for all rows, the sum of the label (0 or 1) less its predicted probability; for each "
@@ -209,20 +153,8 @@ class LogisticLoss(Loss):
     )
     powers = 1
     totals_share = 0.01
-    binning_share = 0.12
-    largest_curvature = 0.25
-    low_signal_intercept = 0.0
-    low_signal_noise = 1.2
-    low_signal_reach = 4.0
-    longest_step = math.inf
-    epochs = low_signal_epochs = 32
-    at_once = True
-    rare = 0.5
-    bin_deviations = 0.75
-    intercept_prior = 3.0
-    hurries = False
-    sizes_weight = 0.0
-    expects_strays = True
+    counts_sizes = False
+    prior = 3.0
 
     def targets(self, y: np.ndarray, domain: Domain) -> np.ndarray:
         """Return labels 0 and 1."""
@@ -232,93 +164,95 @@ class LogisticLoss(Loss):
         """Return labels less 1/2."""
         return targets.astype(np.int64) - 2 ** (BITS - 1)
 
-    def part_norm(self, bound: float) -> float:
-        """Return c sqrt(1 + (1 - c)^2), the norm of (r, |r| (1 - |r|)) at r = c.
-
-        The second number is the curvature, which is asked for the cells of pairs.
-        """
-        return bound * math.sqrt(1 + (1 - bound) ** 2)
-
-    def few(self, typical: float) -> float:
-        """Return `FEW` if both labels are equally frequent, more if one is rare.
-
-        A sum of residuals is proportional to the deviation of the labels, its noise is not.
-        """
-        return FEW * 0.5 / typical
-
-    def start(self, sums: np.ndarray, rows: float, noises: np.ndarray) -> tuple[float, float]:
-        """Return the log odds of the share of positive labels, which noise keeps off 0 and 1."""
+    def start(self, rows: float, noise: float, sums: np.ndarray, noises: np.ndarray) -> Start:
+        """See `Loss.start`; noise keeps the share of positive labels off 0 and 1."""
         least = max(min(0.5, noises[0] / rows), 1e-4)
-        share = min(max(sums[0] / rows + 0.5, least), 1 - least)
-        return math.log(share / (1 - share)), math.sqrt(share * (1 - share))
+        rate = min(max(float(sums[0]) / rows + 0.5, least), 1 - least)
+        level, slope = math.log(rate / (1 - rate)), rate * (1 - rate)
+        return Start(rows, noise, level, rate, slope, 1.0, 1.0)
 
-    def fewest_rows(self, deviation: float, start: float) -> float:
-        """Return max(1, deviation / 4) over the share of the rarer label.
+    def bound(self, start: Start, noise_to_signal: float) -> float:
+        """Return from 1, where no noise is, down to 1/2, where all is.
 
-        So a bin can expect that many rows of the rarer label: see `_EXPECTED`.
+        At 1/2 no residual is clipped of labels that are as rare as each other, as long as nothing
+        is known. A lower bound would save no noise: what is left of the signal falls as much.
         """
-        return max(_EXPECTED, _STANDING_OUT * deviation) / float(expit(-abs(start)))
+        return float(rounded(1 - noise_to_signal / (1 + noise_to_signal) / 2))
 
-    def scales(self, bound: float) -> float:
-        """Return 1: log odds."""
+    def response(
+        self, values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
+    ) -> Response:
+        """Return E G(p) - o(p) and E k(p) p (1 - p), for the `chances` p.
+
+        A row with label 1 has the clipped residual min(c, 1 - p), one with label 0 has -min(c, p).
+        So k(p) = min(c, 1 - p) + min(c, p) is what a label counts, o(p) = p min(c, 1 - p) -
+        (1 - p) min(c, p) what is expected of a row with the chance p, and G' = k. Without clipping
+        k = 1, o = 0 and G = p.
+        """
+        return _clipped(chances(values, shares, start, level, others), start.residual)
+
+    def of_level(self, level: float, spread: float, start: Start) -> tuple[float, float]:
+        """See `Loss.of_level`."""
+        each = expit(level + math.sqrt(spread) * NODES[:, None])
+        expected, slopes = _clipped(each, start.residual)
+        return float(expected[0]), float(slopes[0])
+
+    def sampling(self, mean_square: float, start: Start) -> float:
+        """Return 1: the variance of a label is p (1 - p), its slope."""
         return 1.0
 
-    def likely_effect(self, deviation: float) -> float:
-        """Return 0.75: log odds."""
-        return 0.75
 
-    def believed(self, level: float, variance: float, start: float) -> float:
-        """Return what leads to no incredible share of the rarer label: see `believable`."""
-        if variance <= 0:
-            return 1.0
-        deviation = math.sqrt(variance)
-        return float((believable(level, deviation, start) / deviation) ** 2)
+def chances(
+    values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
+) -> np.ndarray:
+    """Return p = sigmoid(a + f + Z) for Z ~ N(0, v) at the nodes of a quadrature, (nodes, B).
 
-    def table(self, intercept: float, variance: float) -> np.ndarray:
-        """Return E sigmoid(intercept + f + Z), Z ~ N(0, variance), for a grid of f."""
-        return expected_responses(intercept, math.sqrt(variance))
+    v is the variance of the `others`. a is not the intercept, but what makes the rates of the bins
+    add up to the released one. See `Loss.response`; `mean_of` takes the mean over Z.
+    """
+    scores = values + math.sqrt(others) * NODES[:, None]
+    for _ in range(_NEWTON):
+        each = expit(level + scores)
+        gap = float((shares * mean_of(each)).sum()) - start.rate
+        step = gap / max(float((shares * mean_of(each * (1 - each))).sum()), 1e-12)
+        level -= min(max(step, -_LONGEST), _LONGEST)
+        if abs(step) < _SETTLED:
+            break
+    return np.asarray(expit(level + scores))
 
-    def sampling_variance(self, mean_square: float) -> float:
-        """Return 1: the variance of a label is p (1 - p), its curvature."""
-        return 1.0
 
-    def level(
-        self, totals: np.ndarray, expected: np.ndarray, curvature: np.ndarray, variances: np.ndarray
-    ) -> float:
-        """Return the mean of Newton's steps, by precision, within +-`_LARGEST_SHIFT`."""
-        level = weighted_mean((totals - expected) / curvature, curvature**2 / variances)
-        return min(max(level, -_LARGEST_SHIFT), _LARGEST_SHIFT)
+def mean_of(each: np.ndarray) -> np.ndarray:
+    """Return the mean over the nodes, float64 (B,), of what is given at them, (nodes, B)."""
+    # No matrix product: its last digit is not the same on every machine.
+    return np.asarray((WEIGHTS[:, None] * each).sum(axis=0))
+
+
+def _clipped(p: np.ndarray, c: float) -> Response:
+    """Return the means over the nodes that `LogisticLoss.response` describes."""
+    up, down = np.minimum(c, 1 - p), np.minimum(c, p)
+    gained = c - c * c / 2 + _area(p, c) - _area(1 - p, c)
+    return mean_of(gained - p * up + (1 - p) * down), mean_of((up + down) * p * (1 - p))
+
+
+def _area(p: np.ndarray, c: float) -> np.ndarray:
+    """Return the integral of min(c, q) over q from 0 to p."""
+    return np.asarray(np.where(p <= c, p * p / 2, c * (p - c / 2)))
 
 
 class SquaredLoss(Loss):
-    """Squared error: residual y - F, curvature 1."""
+    """Squared error: residual y - F, F clipped to the range of the targets."""
 
-    is_logistic = False
     kind = NUMBERS
     released = (
         "for all rows, the sum of the target less what is predicted so far; for each feature, sums "
-        "of this difference times numbers that depend on a row's category or interval; where rows "
-        "are few, the prediction has another constant in these sums, and one sum over all rows is "
-        "added; also the "
-        "number of rows by the size of that difference"
+        "of this difference times numbers that depend on a row's category or interval, where the "
+        "prediction has another constant, and one such sum over all rows; also the number of rows "
+        "by the size of that difference"
     )
     powers = 2
     totals_share = 0.02
-    binning_share = 0.2
-    largest_curvature = 1.0
-    low_signal_intercept = 0.2
-    low_signal_noise = 1.5
-    low_signal_reach = 1.8
-    longest_step = 3.0
-    epochs, low_signal_epochs = 32, 64
-    at_once = False
-    rare = 0.0
-    bin_deviations = 0.5
-    intercept_prior = 0.25
-    strides = (1.0, 1.8)
-    hurries = True
-    sizes_weight = SIZES_WEIGHT
-    expects_strays = False
+    counts_sizes = True
+    prior = 0.25
 
     def targets(self, y: np.ndarray, domain: Domain) -> np.ndarray:
         """Return (y - middle) / width of the public range, y clipped to it, rounded."""
@@ -331,44 +265,110 @@ class SquaredLoss(Loss):
         """Return the targets, which are offsets from the middle already."""
         return targets.astype(np.int64)
 
-    def part_norm(self, bound: float) -> float:
-        """Return c: the part of a residual is the residual."""
-        return bound
+    def start(self, rows: float, noise: float, sums: np.ndarray, noises: np.ndarray) -> Start:
+        """See `Loss.start`; the mean is shrunk by its noise. Effects are as large as residuals."""
+        mean = float(sums[0]) / rows / (1 + (noises[0] / rows / self.prior) ** 2)
+        typical = typical_deviation(float(sums[1]) / rows - mean**2, noises[1] / rows)
+        return Start(rows, noise, mean, mean, 1.0, typical, typical)
 
-    def few(self, typical: float) -> float:
-        """Return `FEW`, or less for targets at both ends of their range."""
-        return FEW if typical <= _APART else _FEW_IF_APART
+    def bound(self, start: Start, noise_to_signal: float) -> float:
+        """Return how large residuals are; each epoch chooses anew."""
+        return start.residual
 
-    def start(self, sums: np.ndarray, rows: float, noises: np.ndarray) -> tuple[float, float]:
-        """Return the mean target and its standard deviation, both shrunk by their noise."""
-        average = float(sums[0] / rows / (1 + (noises[0] / rows / _MEAN_PRIOR) ** 2))
-        return average, typical_deviation(sums[1] / rows - average**2, noises[1] / rows)
+    def response(
+        self, values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
+    ) -> Response:
+        """Return the function itself."""
+        return values, np.ones(values.size)
 
-    def fewest_rows(self, deviation: float, start: float) -> float:
-        """Return 0: there are no labels."""
-        return 0.0
+    def of_level(self, level: float, spread: float, start: Start) -> tuple[float, float]:
+        """Return the level itself."""
+        return level, 1.0
 
-    def scales(self, bound: float) -> float:
-        """Return twice the bound of the residuals."""
-        return 2 * bound
+    def unit(self, start: Start, usual: float) -> float:
+        """Return `usual`: of how large effects are, residuals say most."""
+        return usual
 
-    def likely_effect(self, deviation: float) -> float:
-        """Return `_EFFECT` of that of the residuals."""
-        return _EFFECT * deviation
-
-    def table(self, intercept: float, variance: float) -> np.ndarray:
-        """Return `LINEAR`: the target moves as the function does."""
-        return LINEAR
-
-    def sampling_variance(self, mean_square: float) -> float:
-        """Return the mean square of the residuals."""
+    def sampling(self, mean_square: float, start: Start) -> float:
+        """Return the mean square of residuals."""
         return mean_square
 
-    def level(
-        self, totals: np.ndarray, expected: np.ndarray, curvature: np.ndarray, variances: np.ndarray
-    ) -> float:
-        """Return the mean of the residuals by precision."""
-        return weighted_mean(totals / curvature, curvature**2 / variances)
+
+class PoissonLoss(SquaredLoss):
+    """Log likelihood of Poisson counts: targets from 0 to a public largest count M, and a log link.
+
+    A row has the score F and the rate M exp(F), F at most 0. Its target is y / M, and its residual
+    y / M - exp(F), between -1 and 1: whole numbers of `kernel.UNIT`, of which the exponential is
+    the same on any machine. Sums of counts are as private as those of numbers: residuals are
+    limited by the same code, whatever the scores are.
+    """
+
+    kind = COUNTS
+    released = (
+        "for all rows, the sum of the target less what is predicted so far, as part of the largest "
+        "target; for each feature, sums of this difference times numbers that depend on a row's "
+        "category or interval, where the prediction has another constant factor; also the number "
+        "of rows by the size of that difference"
+    )
+    prior = 3.0
+
+    def targets(self, y: np.ndarray, domain: Domain) -> np.ndarray:
+        """Return y over the largest count, int32 (n,) in units; y is clipped to its range."""
+        largest = float(domain.target[1])
+        return to_units(np.clip(np.clip(y, 0.0, largest) / largest, 0.0, 1.0))
+
+    def centred(self, targets: np.ndarray) -> np.ndarray:
+        """Return targets less 1/2, int64 (n,) in units."""
+        return targets.astype(np.int64) - 2 ** (BITS - 1)
+
+    def start(self, rows: float, noise: float, sums: np.ndarray, noises: np.ndarray) -> Start:
+        """See `Loss.start`; noise keeps the mean count off 0."""
+        centred = min(max(float(sums[0]) / rows, -0.5), 0.5)
+        typical = typical_deviation(float(sums[1]) / rows - centred**2, noises[1] / rows)
+        rate = max(centred + 0.5, min(0.5, noises[0] / rows), 1e-4)
+        return Start(rows, noise, math.log(rate), rate, rate, typical, 1.0)
+
+    def unit(self, start: Start, usual: float) -> float:
+        """Return that of the start: residuals are of rates, and functions of their logarithms."""
+        return start.unit
+
+    def response(
+        self, values: np.ndarray, shares: np.ndarray, start: Start, level: float, others: float
+    ) -> Response:
+        """Return the rates of the bins, which add up to the released one; they are the slopes.
+
+        Whatever the other functions are, if they are independent: E exp(f + Z) is exp(f) E exp(Z).
+        """
+        odds = np.exp(values)
+        rates = odds * (start.rate / float((shares * odds).sum()))
+        return rates, rates
+
+    def sampling(self, mean_square: float, start: Start) -> float:
+        """Return the mean square of residuals over the mean rate: variances rise with rates."""
+        return mean_square / start.rate
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """The loss of S classes, as the curator knows it; `classes.SOFTMAX` is what is inferred by.
+
+    Attributes
+    ----------
+    n_classes
+        S, at least 3. Classes are numbered in the order of their labels.
+    """
+
+    n_classes: int
+
+    released: ClassVar[str] = (
+        "for each class, over all rows, the sum of 1 (rows of the class) or 0 less the predicted "
+        "probability of the class; for each feature, sums of this difference times numbers that "
+        "depend on a row's category or interval"
+    )
+
+    def targets(self, y: np.ndarray, domain: Domain) -> np.ndarray:
+        """Return the numbers of the classes, int32 (n,), from what the reader gives."""
+        return np.clip(y, 0, self.n_classes - 1).astype(np.int32)
 
 
 def weighted_mean(values: np.ndarray, weights: np.ndarray) -> float:
@@ -376,4 +376,4 @@ def weighted_mean(values: np.ndarray, weights: np.ndarray) -> float:
     return float((values * weights).sum() / weights.sum())
 
 
-LOGISTIC, SQUARED = LogisticLoss(), SquaredLoss()
+LOGISTIC, SQUARED, POISSON = LogisticLoss(), SquaredLoss(), PoissonLoss()

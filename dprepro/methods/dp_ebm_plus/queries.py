@@ -9,7 +9,6 @@ import numpy as np
 
 from dprepro.additive.bins import Pair
 from dprepro.methods.dp_ebm_plus.kernel import UNIT
-from dprepro.methods.dp_ebm_plus.losses import Loss
 from dprepro.privacy.query import LAST_BITS, Instruction, Query, SensitivityError
 from dprepro.privacy.sensitivity import Sensitivity
 
@@ -26,9 +25,6 @@ _LARGEST_MIX = 4.0
 FACTORS = (1, 1, 4)
 """What `Totals` multiplies the number of rows, the targets and their squares with. Squares are at
 most 1/4, so that the same noise would be large for them."""
-
-COUNT_WEIGHT = 0.5
-"""What a row's count weighs in `PairResiduals`, where its residual is clipped at 1."""
 
 
 # --- queries ------------------------------------------------------------------------------------
@@ -82,18 +78,6 @@ def totals_sensitivity(powers: int, weighted: bool = False) -> Sensitivity:
 
 def _longest_totals(powers: int) -> float:
     return math.sqrt(sum((factor * 0.5**k) ** 2 for k, factor in enumerate(FACTORS[: powers + 1])))
-
-
-@dataclass(frozen=True)
-class Histogram(Query):
-    """Rows per cell of a feature, and per group of cells; see `exact_answers`."""
-
-    feature: int
-
-    @property
-    def enforced(self) -> float:
-        """A row adds a vector of norm 1."""
-        return 1.0
 
 
 @dataclass(frozen=True)
@@ -270,7 +254,7 @@ class Coded(Query):
 class CodedResiduals(Coded):
     """Residuals times codes, where a row's residual is a number.
 
-    For log loss the intercept is one of the features, for squared error with few rows the middle is
+    For log loss the intercept is one of the features, for squared error the middle is
     (as `INTERCEPT`). Let u be a row's codes, one after the other. Its residual r is clipped to
     +-`bound` / |u|, and it adds r u. (The weights of all codes,).
     """
@@ -298,38 +282,8 @@ class ClassResiduals(Coded):
     sum over c and s of u_c^2 r_s^2, which is |u|^2 |r|^2. A residual vector that is longer than
     `bound` / |u| is shortened to that, so the part is no longer than `bound`; a row more or less
     moves the answer by its part. Norms of codes are rounded up, and lengths of residuals down: see
-    `softmax.limited_residuals`.
+    `sums.limited_vectors`.
     """
-
-
-@dataclass(frozen=True)
-class PairResiduals(Query):
-    """Sums of residuals, clipped to +-`bound` = c, per cell of a pair of features. (2, cells).
-
-    A row lies in one cell. It adds its residual r to the first sum. To the second it adds, for log
-    loss, its curvature |r| (1 - |r|); for squared error a constant w = c / 2,
-    rounded down to `kernel.UNIT`, so that this sum is w times the rows of the cell.
-    """
-
-    pair: Pair
-    bound: float
-    loss: Loss
-
-    @property
-    def enforced(self) -> float:
-        """The norm of (r, |r| (1 - |r|)), or of (r, w)."""
-        return pair_norm(self.loss, self.bound)
-
-
-def pair_norm(loss: Loss, bound: float) -> float:
-    """Return the largest L2 norm of a row's part in `PairResiduals`, if |residual| <= bound = c.
-
-    Log loss: c sqrt(1 + (1 - c)^2), as the norm of (r, |r| (1 - |r|)) rises with |r|. Squared
-    error: c sqrt(1 + `COUNT_WEIGHT`^2).
-    """
-    if loss.is_logistic:
-        return loss.part_norm(bound)
-    return bound * math.sqrt(1 + COUNT_WEIGHT**2)
 
 
 # --- instructions -------------------------------------------------------------------------------

@@ -1,46 +1,40 @@
-"""Codes of rows: how one query asks about all features, and what a row pays for it.
+"""What is asked of a feature's bins, and how precisely: the strategy matrix.
 
-A row lies in one bin of each feature. Asked about each bin alike, it would pay as much for every
-feature, though most of its values tell little: nearly all rows share them. So bins are counted from
-their mean (`Code.centre`), and a row in a bin that most rows share has a short vector. Rare bins
-are asked more precisely than common ones (`Code.weights`): their rows are few.
+A row in bin b of a feature adds its residual times the code A (e_b - p) to what is asked, p being
+the shares of rows in the bins. Its sensitivity is the length of all its codes together. How should
+A be chosen, for so much squared length on average?
 
-Neighbouring bins share the numbers that are asked for (`Code.mix`), with decaying weights. If each
-bin is asked about by itself, all functions are learned equally precisely. But most effects change
-slowly from bin to bin. Sums over neighbouring bins tell more of these, for the same sensitivity,
-and less of what jumps up and down. Where rows are few, `low_signal.smooth_sums` does the same with
-bins that are alike: there which bins are rare is lost in noise.
+Let effects f ~ N(0, s^2 Q^-1), and noise have the deviation sigma in each number. If X = P^(1/2)
+A'A P^(1/2) for P = diag(p), the mean squared length is tr X, and the posterior variance of the
+effects over the rows is tr (S^-1 + (n phi / sigma)^2 X)^-1 with S = s^2 P^(1/2) Q^-1 P^(1/2). It is
+least where X has the eigenvectors of S and fills up their precision to a level (water-filling).
+X = S (S + kappa I)^-1 is a smooth form of that, and gives
+
+    A'A = (P + kappa Q)^-1,   kappa = B (sigma / (n phi s))^2.
+
+Without noise every bin is asked by itself, rare ones more precisely. The more noise there is, the
+more do numbers say of what smooth functions have in common. Q couples neighbours alone, so P +
+kappa Q = U U' with U in two diagonals. Sums in the bins are U times what is released: their noise
+is known, and couples neighbours alone.
+
+The rows in the cells of a number are asked for in the same way, without residuals: as f, the number
+over the even one less 1, and with s = 1.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dprepro.additive.bins import Pair
-from dprepro.methods.dp_ebm_plus.kernel import UNIT, add_by_code, limited_residuals, move_and_weigh
-from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, Code, Coded, CodedResiduals
-from dprepro.methods.dp_ebm_plus.weighing import weigh
-from dprepro.privacy.query import ScaledInteger, SensitivityError
+from dprepro.methods.dp_ebm_plus.queries import CENTRE_UNIT, Code
 
-REACH = 0.3
-"""Over which part of all bins, or of all rows, effects are alike: see `autoregressive_strategy`."""
+_LEAST = 2.0**-10
+"""Bins with a smaller share of the rows are weighed as if they had this one."""
 
-_EVEN = 0.5
-"""Weight of a distance in bins. That of a distance in rows is the rest, to 1."""
-
-LEAST_SHARE = 2.0**-8
-"""Bins with a smaller share of the rows are weighed as if they had this one. So for `Loss.rare`
-no number in a mix exceeds 4, the root of the root of 256."""
-
-NORM_BITS = 20
-"""Squared norms count in 2^-20, rounded up."""
-
-_LEAST = 2.0**-20
-"""Bins with a smaller share of the rows get the weight of this one."""
 
 _STEPS = 4
 """Weights are powers of 2^(1 / `_STEPS`): noise is drawn for all bins of one weight at once."""
@@ -51,14 +45,9 @@ STEP = 1.189207115002721
 _POWERS = np.array([1.0, STEP, 1.4142135623730951, 1.681792830507429])
 """2^(k / `_STEPS`), k = 0 .. 3."""
 
-_NO_CHANGE = np.zeros(256, np.int32)
-
-_BLOCK = 2**15
-"""Rows that are moved, weighed and summed while they lie in a processor's cache."""
-
 
 @dataclass(frozen=True)
-class AutoregressiveStrategy:
+class Mix:
     """How the numbers that are asked for follow from sums in the bins, and the sums from numbers.
 
     Number c is sum_(b >= c) M_cb S_b, with M_cc = 1 and M_cb = k_c ... k_(b-1). So
@@ -91,7 +80,7 @@ class AutoregressiveStrategy:
         return np.asarray(change - np.append(0.0, (self.following * change)[:-1]))
 
     def noise(self, variances: np.ndarray) -> np.ndarray:
-        """Return the noise of `sums`, as `smooth` takes it, float64 (2, B).
+        """Return a and c of `prior`, float64 (2, B): the noise of `sums`.
 
         `variances`, float64 (B,), are those of the noise in the numbers.
         """
@@ -99,81 +88,105 @@ class AutoregressiveStrategy:
         return np.stack([deviations, self.following * np.append(deviations[1:], 0.0)])
 
 
-def autoregressive_strategy(
-    counts: np.ndarray, extents: np.ndarray, rare: float
-) -> AutoregressiveStrategy | None:
-    r"""Return the decay of an ordered function, None if it has fewer than three intervals.
+@dataclass(frozen=True)
+class Strategy:
+    """What one feature is asked: number c is sum_(b >= c) M_cb S_b - p_c' sum_b S_b, times w_c.
 
-    Let L be M with each row c times `fresh`_c. Then L' L is the covariance that effects are assumed
-    to have where bins are weighed alike: exp(-d / `REACH`) for bins at the distance d. That is an
-    autoregression, so L has this simple form. The distance is the mean of two: the bins between
-    both, as a share of all bins, and the rows between both, as a share of all rows. If rare bins
-    are asked about more precisely, the covariance is multiplied by the roots of both bins' weights.
-
-    Parameters
+    Attributes
     ----------
-    counts : float64 (B,)
-        About how many rows each bin has, positive.
-    extents : float64 (B,)
-        See `Function`; 0 for missing values, which have a number of their own.
-    rare
-        See `code`.
+    code
+        M, w and the centre p', as a query takes them.
+    mix
+        M, and what takes numbers to sums and back; its `following` lie between 0 and 1.
     """
-    intervals = np.flatnonzero(extents > 0)
-    n = intervals.size
-    if n < 3:
-        return None
-    shares = counts[intervals] / counts[intervals].sum()
-    apart = _EVEN / n + (1 - _EVEN) * (shares[1:] + shares[:-1]) / 2
-    alike = np.array([math.exp(-d / REACH) for d in apart])
-    roots = np.maximum(counts / counts.sum(), LEAST_SHARE) ** (-rare / 2)
-    following, fresh = np.zeros(counts.size), np.ones(counts.size)
-    following[intervals[:-1]] = alike * roots[intervals[1:]] / roots[intervals[:-1]]
-    fresh[intervals[1:]] = np.sqrt(1 - alike**2)
-    mix = np.eye(counts.size)
-    for c in intervals[:-1]:
-        mix[c, c + 1 : intervals[-1] + 1] = np.cumprod(following[c : intervals[-1]])
-    return AutoregressiveStrategy(np.rint(mix / CENTRE_UNIT).astype(np.int64), fresh, following)
+
+    code: Code
+    mix: Mix
+
+    @classmethod
+    def of(
+        cls,
+        feature: int | Pair,
+        counts: np.ndarray,
+        precision: tuple[np.ndarray, ...],
+        noise: float,
+        part: float,
+    ) -> Strategy:
+        """Return the strategy of a feature.
+
+        Parameters
+        ----------
+        feature
+            Its number, or a pair.
+        counts : float64 (B,)
+            Rows of each bin, positive.
+        precision
+            Q: its diagonal and the entries beside it, float64 (B,) each.
+        noise
+            sigma / (n phi s): the noise in a number, over what a usual effect moves all rows by.
+        part
+            The feature's part of a row's squared length, if each bin were asked by itself.
+        """
+        shares = counts / counts.sum()
+        mixed = _mixed(np.maximum(shares, _LEAST), precision, noise)
+        # No matrix product: its last digit is not the same on every machine.
+        centre = np.rint((mixed.mix * shares).sum(axis=1)).astype(np.int64)
+        squares = mixed.fresh**2
+        vectors = (mixed.mix - centre[:, None]) * CENTRE_UNIT
+        length = float(((squares[:, None] * vectors**2).sum(axis=0) * shares).sum())
+        alone = part * float((shares * (1 - shares)).sum())
+        weights = rounded_weights(squares * alone / length)
+        return cls(Code(feature, weights, centre, mixed.mix), mixed)
+
+    @classmethod
+    def of_cells(cls, feature: int, precision: tuple[np.ndarray, ...], noise: float) -> Strategy:
+        """Return how the rows in the cells of a feature are asked for, all codes of about norm 1.
+
+        Parameters
+        ----------
+        feature
+            Its number.
+        precision
+            Q of their numbers over the even one, less 1: see `Strategy.of`, float64 (C,) each.
+        noise
+            sigma / n: the noise in a number, over the number of rows.
+        """
+        cells = precision[0].size
+        mixed = _mixed(np.full(cells, 1 / cells), precision, noise)
+        squares = mixed.fresh**2
+        lengths = (squares[:, None] * (mixed.mix * CENTRE_UNIT) ** 2).sum(axis=0)
+        # Half a step in the weights: they are rounded to the nearest power, not down.
+        weights = rounded_weights(squares / lengths.max() * STEP)
+        return cls(Code(feature, weights, np.zeros(cells, np.int64), mixed.mix), mixed)
+
+    def noise(self, deviation: float) -> np.ndarray:
+        """Return a and c of `prior`, float64 (2, B): the noise of sums.
+
+        `deviation` is that of the noise in a number before it is divided by its weight.
+        """
+        return self.mix.noise((deviation / self.code.weights) ** 2)
 
 
-def code(
-    feature: int,
-    counts: np.ndarray,
-    share: float,
-    rare: float,
-    decay: AutoregressiveStrategy | None = None,
-) -> Code:
-    """Return the code of a feature.
+def _mixed(shares: np.ndarray, precision: tuple[np.ndarray, ...], noise: float) -> Mix:
+    """Return M, and as `fresh` the weights 1 / U_bb: the rows of U^-1 are M's times these."""
+    kappa = shares.size * noise**2
+    diagonal, beside = _bidiagonal(shares + kappa * precision[0], kappa * precision[1])
+    following = np.append(-beside[:-1] / diagonal[1:], 0.0)
+    mix = np.eye(shares.size)
+    for c in range(shares.size - 1):
+        mix[c, c + 1 :] = np.cumprod(following[c:-1])
+    whole = np.rint(mix / CENTRE_UNIT).astype(np.int64)
+    return Mix(whole, 1 / diagonal, following)
 
-    Parameters
-    ----------
-    feature
-        Its number.
-    counts : float64 (B,)
-        About how many rows each bin has, positive.
-    share
-        The part of a row's squared norm that is for this feature, if its code were one-hot.
-    rare
-        The squared weight of a bin is proportional to the power -`rare` of its share of the rows:
-        `Loss.rare`, or 0 to ask about all bins alike.
-    decay
-        If neighbouring bins share numbers. A row's squared norm is the same on average.
-    """
-    shares = counts / counts.sum()
-    # A share below _LEAST would make norms too large to be counted.
-    squares = np.maximum(shares, _LEAST if decay is None else LEAST_SHARE) ** -rare
-    squares *= share / (shares * squares).sum()
-    # A code with one bin would be 0 if it were counted from the mean.
-    centre = shares / CENTRE_UNIT if counts.size > 1 else np.zeros(1)
-    if decay is None:
-        return Code(feature, rounded_weights(squares), np.rint(centre).astype(np.int64))
-    # No matrix product: its last digit is not the same on every machine.
-    centre = np.rint((decay.mix * shares).sum(axis=1)).astype(np.int64)
-    vectors = (decay.mix - centre[:, None]) * CENTRE_UNIT
-    alone = (shares * (1 - shares) * squares).sum()
-    squares *= decay.fresh**2
-    squares *= alone / ((squares[:, None] * vectors**2).sum(axis=0) * shares).sum()
-    return Code(feature, rounded_weights(squares), centre, decay.mix)
+
+def _bidiagonal(diagonal: np.ndarray, beside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return U_bb and U_b,b+1 with U U' tridiagonal: `diagonal` and the entries `beside` it."""
+    own, after = np.zeros(diagonal.size), np.zeros(diagonal.size)
+    own[-1] = math.sqrt(diagonal[-1])
+    for b in range(diagonal.size - 2, -1, -1):
+        after[b] = beside[b] / own[b + 1]
+        own[b] = math.sqrt(diagonal[b] - after[b] ** 2)
+    return own, after
 
 
 def rounded_weights(squares: np.ndarray) -> np.ndarray:
@@ -191,85 +204,3 @@ def typical_norm(codes: Sequence[Code], counts: Sequence[np.ndarray]) -> float:
     """Return the root of a row's mean squared norm, by the shares of rows in the bins."""
     means = [(c.squared_norms() * n).sum() / n.sum() for c, n in zip(codes, counts, strict=True)]
     return math.sqrt(sum(means))
-
-
-def coded_sums(
-    scores: np.ndarray,
-    targets: np.ndarray,
-    codes_of: Callable[[int | Pair], np.ndarray],
-    query: CodedResiduals,
-    changes: dict[int | Pair, np.ndarray],
-    kind: int,
-    weights: np.ndarray | None = None,
-) -> ScaledInteger:
-    """Let the scores follow `changes`, and return what the rows add to the answer of `query`.
-
-    A row in bin b adds its residual r, in `UNIT`, to S_b. The numbers of a feature follow from
-    these sums (`Code.numbers`), times w_c: exact for up to 2^27 rows.
-
-    Parameters
-    ----------
-    scores, targets : int32 (n,)
-        In `UNIT`. Scores are written to.
-    codes_of
-        Returns the bins of a feature, uint8 (n,).
-    query
-        What is asked.
-    changes : dict of int32 (B,)
-        What to add to the scores of the rows in each bin, by feature.
-    kind
-        Of residuals: see `kernel.residual_sums`.
-    weights : int32 (n,) or None
-        See `weighing`.
-
-    Raises
-    ------
-    SensitivityError
-        If norms are too large to be counted.
-    """
-    squares = whole_squares(query)
-    sums = {code.feature: np.zeros(code.n_bins, np.int64) for code in query.codes}
-    features = list(changes | squares)
-    columns = {feature: codes_of(feature) for feature in features}
-    bound = query.bound / UNIT * 2.0 ** (NORM_BITS / 2)
-    for start in range(0, scores.size, _BLOCK):
-        part = slice(start, min(start + _BLOCK, scores.size))
-        norms = np.zeros(part.stop - start, np.int32)
-        residuals = np.empty_like(norms)
-        for k in features:
-            step = changes.get(k, _NO_CHANGE)
-            move_and_weigh(scores[part], norms, columns[k][part], step, squares.get(k, _NO_CHANGE))
-        limited_residuals(scores[part], targets[part], norms, bound, kind, residuals)
-        if weights is not None:
-            weigh(residuals, weights[part])
-        for k, total in sums.items():
-            add_by_code(residuals, columns[k][part], total)
-    numbers = [code.numbers(sums[code.feature]) for code in query.codes]
-    precision = np.concatenate([code.weights for code in query.codes])
-    return ScaledInteger(np.concatenate(numbers), precision * UNIT * CENTRE_UNIT)
-
-
-def whole_squares(query: Coded) -> dict[int | Pair, np.ndarray]:
-    """Return `Code.squared_norms` of each feature, int32 (B,), in 2^-`NORM_BITS`.
-
-    They are rounded up and positive. Raises SensitivityError if those of a row may be too large to
-    be added up.
-    """
-    squares = {code.feature: _whole_squares(code) for code in query.codes}
-    if sum(int(each.max()) for each in squares.values()) >= 2**31:
-        raise _too_large()
-    return squares
-
-
-def _whole_squares(code: Code) -> np.ndarray:
-    squares = np.ceil(code.squared_norms() * 2.0**NORM_BITS) + 1
-    if not (squares < 2.0**31).all():  # nor if one is not a number
-        raise _too_large()
-    return squares.astype(np.int32)
-
-
-def _too_large() -> SensitivityError:
-    return SensitivityError(
-        "norms of codes are too large: their squares must add up to less than "
-        f"{2 ** (31 - NORM_BITS)}"
-    )

@@ -61,8 +61,6 @@ class Content:
     bands, intervals
         In sentences, what the bands are and are not, and how near targets are to predictions; empty
         if the noise is not known, and if that was not released.
-    had_few_rows
-        Whether the noise was large for so few rows, so that the bands need a warning.
     data
         What the script works with, as JSON that is safe within HTML.
     """
@@ -78,7 +76,6 @@ class Content:
     guarantee: Guarantee
     origin: tuple[tuple[str, str], ...]
     bands: tuple[str, ...]
-    had_few_rows: bool
     intervals: tuple[str, ...]
     data: Markup
 
@@ -113,7 +110,6 @@ def content_of(
     """Return what the page of a model shows; see `model_page`."""
     from dprepro.additive.describe import (
         bands_in_words,
-        had_few_rows,
         intervals_in_words,
         link_in_words,
         measure_of,
@@ -140,7 +136,6 @@ def content_of(
         else _guarantee(titled(ledger, unit_title)),
         origin=tuple(_facts(values["origin"], unit_title)),
         bands=tuple(bands_in_words(model)),
-        had_few_rows=had_few_rows(model),
         intervals=tuple(intervals_in_words(model)),
         data=embedded(_data(model, values, name)),
     )

@@ -13,7 +13,7 @@ from dprepro.additive.export.sql import to_sql
 from dprepro.additive.file import model_from_json, model_to_json
 from dprepro.additive.units import Powers
 from dprepro.data.domain import CategoricalFeature, NumericFeature
-from dprepro.methods.dp_ebm_plus.one_way.estimator import DPEBMPlus22Classifier
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
 from dprepro.release.predicting import Wanted, predictions
 from dprepro.runtime.errors import DpreproError
 from tests.additive.export.databases import Duckdb, Sqlite
@@ -29,7 +29,7 @@ TYPES = {"x": "DOUBLE PRECISION", "c": "VARCHAR"}
 def model(labels=LABELS, scale=1.0):
     """Return a model as a file has it: numbers of x in four bins, c in two, both may be missing."""
     rng = np.random.default_rng(0)
-    made = DPEBMPlus22Classifier()
+    made = DPEBMPlusClassifier()
     made.classes_, made.labels_ = np.arange(3), labels
     cuts = [np.array([0.25, 0.5, 0.75]), 2]
     made.bins_ = [finest_bins(f, c, 9) for f, c in zip(FEATURES, cuts, strict=True)]

@@ -1,8 +1,5 @@
 """What is released of a sum moves by a row's own part and by nothing else, to the last bit."""
 
-import math
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,14 +8,18 @@ from hypothesis import strategies as st
 from dprepro.methods.dp_ebm.losses import BLOCK_ROWS, LARGEST, LogisticLoss, SquaredLoss
 from dprepro.methods.dp_ebm_plus.kernel import (
     BITS,
+    COUNTS,
+    LABELS,
+    NUMBERS,
+    add_by_code,
     from_units,
-    magnitude_counts,
-    residual_sums,
+    limited_residuals,
+    magnitude_cells,
+    move_scores,
     to_units,
 )
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.queries import INTERCEPT, Code, CodedResiduals
-from dprepro.methods.dp_ebm_plus.strategy import coded_sums
+from dprepro.methods.dp_ebm_plus.sums import coded_sums
 from tests.methods.dp_ebm.lab import parts, pass_sums
 
 LAST, CUTS = np.array([10, 21], np.uint8), np.array([5, 29], np.uint8)
@@ -49,12 +50,19 @@ def step_sums(which, scores, targets, before, now):
     return sums / (LARGEST if loss.whole_bound > LARGEST else loss.whole_bound)
 
 
-def histogram_sums(which, scores, targets, before, now):
-    change = to_units(np.linspace(-1, 1, 32))
-    sums = residual_sums(
-        to_units(scores), to_units(targets), before, change, now, 32, to_units(0.7),
-        which == "labels",
-    )  # fmt: skip
+def limited(scores, targets, before, kind, bound):
+    """Return residuals, int32 (n,), of rows whose scores have moved."""
+    scores, found = to_units(scores), np.empty(targets.size, np.int32)
+    move_scores(scores, before, to_units(np.linspace(-1, 1, 32)))
+    ones = np.ones(targets.size, np.int32)
+    limited_residuals(scores, to_units(targets), ones, bound * 2.0**BITS, kind, found)
+    return found
+
+
+def sums_of_bins(which, scores, targets, before, now):
+    sums = np.zeros(32, np.int64)
+    kind = LABELS if which == "labels" else NUMBERS
+    add_by_code(limited(scores, targets, before, kind, 0.7), now, sums)
     return from_units(sums)
 
 
@@ -69,14 +77,14 @@ def sums_by_codes(_, scores, targets, before, now):
     query = CodedResiduals(1.0, 1.0, asked, 1.0)
     # Weights are powers of 2: so many rows' sums are exact in float64, too.
     return coded_sums(
-        to_units(scores), to_units(targets), bins.__getitem__, query, changes, True
+        to_units(scores), to_units(targets), bins.__getitem__, query, changes, LABELS
     ).value
 
 
 SUMS = [
     *[pytest.param(step_sums, which, id=which) for which in PASSES],
-    pytest.param(histogram_sums, "labels", id="histogram of labels"),
-    pytest.param(histogram_sums, "numbers", id="histogram of numbers"),
+    pytest.param(sums_of_bins, "labels", id="bins of labels"),
+    pytest.param(sums_of_bins, "numbers", id="bins of numbers"),
     pytest.param(sums_by_codes, "labels", id="codes of labels"),
 ]
 
@@ -156,60 +164,25 @@ def test_a_block_of_the_largest_parts_does_not_overflow(which):
         assert (np.sign(sums) == 2 * target - 1).all()
 
 
-@pytest.mark.parametrize("logistic", [True, False])
+@pytest.mark.parametrize("kind", [LABELS, NUMBERS, COUNTS])
 @settings(max_examples=300, deadline=None)
 @given(
     st.floats(-1e4, 1e4, width=32),
     st.sampled_from([0.0, 1.0, 0.25]),
     st.one_of(st.integers(1, 256).map(lambda k: k / 256), st.floats(2**-10, 1.0, width=32)),
 )
-def test_no_part_of_a_histogram_is_longer_than_what_is_charged(logistic, score, target, bound):
-    """Exactly: the part and the bound are multiples of powers of 1/2, so fractions hold them."""
-    target = round(target) if logistic else target
-    none = np.zeros(1, np.uint8)
-    sums = residual_sums(
-        to_units([score]), to_units([target]), none, np.zeros(1, np.int32), none, 1,
-        math.floor(bound * 2**BITS), logistic,
-    )  # fmt: skip
-    residual, curvature = (Fraction(int(value), 2**BITS) for value in sums[:, 0])
-    c = Fraction(bound)
-    charged = c**2 * (1 + (1 - c) ** 2) if logistic else c**2
-    assert residual**2 + curvature**2 <= charged
-    assert float(charged) == pytest.approx(
-        (LOGISTIC if logistic else SQUARED).part_norm(bound) ** 2
-    )
-    assert (curvature > 0) == (logistic and 2**-24 < abs(residual) < 1)
-
-
-def test_every_coarse_residual_has_a_part_no_longer_than_every_coarse_bound_charges():
-    """All residuals k / 256 under all bounds j / 256: numbers with targets at the residuals."""
-    residuals = np.arange(257) / 256
-    for bound in residuals[1:]:
-        codes, none = np.arange(256, dtype=np.uint8), np.zeros(256, np.uint8)
-        sums = residual_sums(
-            np.zeros(256, np.int32), to_units(residuals[1:]), none, np.zeros(1, np.int32), codes,
-            256, to_units(bound), False,
-        )  # fmt: skip
-        sizes = from_units(sums[0])
-        np.testing.assert_array_equal(sizes, np.minimum(residuals[1:], bound))
-        whole = np.trunc(sizes * (1 - sizes) * 2**BITS) / 2**BITS
-        paid = LOGISTIC.part_norm(bound)
-        assert np.hypot(sizes, whole).max() <= paid * (1 + 2**-50)
+def test_no_residual_is_longer_than_what_is_charged(kind, score, target, bound):
+    target = round(target) if kind == LABELS else target
+    one = np.zeros(1, np.uint8)
+    found = limited(np.array([score]), np.array([target]), one, kind, bound)
+    assert abs(int(found[0])) <= bound * 2**BITS
 
 
 @pytest.mark.parametrize("n", [5, 3000])
-def test_the_order_of_rows_changes_no_count_of_magnitudes(n):
+def test_a_residual_lies_in_the_half_octave_that_its_size_says(n):
     scores, targets, before, _ = rows(n)
-    scores, targets, change = map(to_units, (scores, targets, np.linspace(-1, 1, 32)))
-    found = magnitude_counts(scores.copy(), targets, before, change, 20)
-    order = np.random.default_rng(0).permutation(n)
-    shuffled = magnitude_counts(scores[order], targets[order], before[order], change, 20)
-    np.testing.assert_array_equal(found, shuffled)
-    alone = [
-        magnitude_counts(
-            scores[k : k + 1].copy(), targets[k : k + 1], before[k : k + 1], change, 20
-        )
-        for k in range(min(n, 300))
-    ]
-    if n <= 300:
-        np.testing.assert_array_equal(sum(alone), found)
+    residuals = limited(scores, targets, before, NUMBERS, 1.0)
+    cells = magnitude_cells(residuals, 20)
+    sizes = np.maximum(np.abs(from_units(residuals)), 2.0**-30)
+    expected = np.clip(np.floor(-2 * np.log2(sizes) + 1e-12), 0, 19)
+    np.testing.assert_array_equal(cells, expected)

@@ -14,7 +14,7 @@ from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm.kernel import boost
 from dprepro.methods.dp_ebm.losses import LogisticLoss
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
-from dprepro.methods.dp_ebm_plus.grid import fine_cells, merge_fine
+from dprepro.methods.dp_ebm_plus.grid import fine_cells
 from dprepro.privacy.sampling import Bits, ExactSampler
 from dprepro.rows.partition import MAX_BINS, recode
 from tests.methods.dp_ebm.lab import Problem, boost_whole
@@ -136,12 +136,9 @@ def test_equal_counts_do_not_make_more_bins_either():
     """Whole numbers are often equal, and the last to be kept then is as large as the next."""
     feature = CategoricalFeature("x", NAMES)
     noisy = np.append(np.full(1000, 9.0), 0.0)
-    for bins, _, bin_of_cell in (
-        merge_cells(feature, noisy, 5.0, 32),
-        merge_fine(feature, noisy, 1.0, 9000.0, seen=3.0),
-    ):
-        assert bins.n_bins == bin_of_cell.max() + 1 <= MAX_BINS
-        assert bins.labels[:250] == NAMES[:250]
+    bins, _, bin_of_cell = merge_cells(feature, noisy, 5.0, 32)
+    assert bins.n_bins == bin_of_cell.max() + 1 <= MAX_BINS
+    assert bins.labels[:250] == NAMES[:250]
 
 
 @pytest.mark.parametrize("wrong", [256, 300, -1])

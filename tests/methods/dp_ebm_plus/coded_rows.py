@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dprepro.methods.dp_ebm_plus.kernel import to_units
+from dprepro.methods.dp_ebm_plus.kernel import LABELS, to_units
 from dprepro.methods.dp_ebm_plus.queries import INTERCEPT, Code, CodedResiduals
-from dprepro.methods.dp_ebm_plus.strategy import coded_sums
+from dprepro.methods.dp_ebm_plus.sums import coded_sums
 
 EXTREMES = (-1e4, -40.0, -17.0, -16.0, -1.0, 0.0, 0.3, 16.0, 17.0, 60.0, 1e4)
 """Scores up to the largest: from 17 on, float32 probabilities are 0 and 1 but for a few units."""
@@ -65,7 +65,7 @@ def vectors(query, bins):
     return np.hstack(found)
 
 
-def sums_of(rows, query, changes=None, logistic=True):
+def sums_of(rows, query, changes=None, kind=LABELS):
     """Return what the rows add; their scores move."""
     bins = rows.bins.__getitem__
-    return coded_sums(rows.scores, rows.targets, bins, query, changes or {}, logistic)
+    return coded_sums(rows.scores, rows.targets, bins, query, changes or {}, kind)

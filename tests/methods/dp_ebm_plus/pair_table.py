@@ -25,12 +25,16 @@ def table(rows=6000, seed=0, effect=1.0):
     return X, signal.fillna(0).to_numpy(), rng
 
 
-def fit(loss, epsilon=4.0, effect=1.0, rows=6000, **params):
+def drawn(loss, rows=6000, effect=1.0):
+    """Return rows, targets, domain, and an estimator."""
     X, signal, rng = table(rows, effect=effect)
-    settings = {"random_state": 0, "pairs": 3} | params
     if loss is LOGISTIC:
         y = (rng.logistic(size=rows) < 4 * signal).astype(int)
-        domain = Domain(FEATURES, ("0", "1"))
-        return DPEBMPlusClassifier(epsilon, domain=domain, **settings).fit(X, y)
-    y = signal + rng.normal(0, 0.2, rows)
-    return DPEBMPlusRegressor(epsilon, domain=Domain(FEATURES, SPAN), **settings).fit(X, y)
+        return X, y, Domain(FEATURES, ("0", "1")), DPEBMPlusClassifier
+    return X, signal + rng.normal(0, 0.2, rows), Domain(FEATURES, SPAN), DPEBMPlusRegressor
+
+
+def fit(loss, epsilon=4.0, rows=6000, effect=1.0, **params):
+    """Return a fit that keeps three pairs at most."""
+    X, y, domain, kind = drawn(loss, rows, effect)
+    return kind(epsilon, domain=domain, **{"random_state": 0, "pairs": 3} | params).fit(X, y)

@@ -7,13 +7,21 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain
 from dprepro.estimators.inputs import Rows
 from dprepro.methods.dp_ebm_plus import algorithm
-from dprepro.methods.dp_ebm_plus.booster import Booster
+from dprepro.methods.dp_ebm_plus.bins import BinnedFeature
+from dprepro.methods.dp_ebm_plus.booster import (
+    EFFECT,
+    Booster,
+    Effect,
+    averaging,
+    part_of_a_feature,
+    question,
+)
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers
-from dprepro.methods.dp_ebm_plus.function import Function
 from dprepro.methods.dp_ebm_plus.kernel import to_units
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.queries import (
@@ -27,7 +35,7 @@ from dprepro.methods.dp_ebm_plus.queries import (
 )
 from dprepro.privacy.query import Instruction, NoisyAnswer
 
-LOSSES = (LOGISTIC, SQUARED)
+BOTH = pytest.mark.parametrize("loss", [LOGISTIC, SQUARED], ids=["classification", "regression"])
 BINS = 3
 CATEGORIES = tuple("abc")
 
@@ -117,34 +125,35 @@ def gaussian(deviation, seed=0):
 
 
 def booster(
-    codes, targets, loss, *, counts=None, deviation=1e-3, start=0.0, noise=None, ordered=False
+    codes, targets, loss, *, counts=None, deviation=1e-3, noise=None, ordered=False, n_epochs=16
 ):
     """Return a booster of features with three bins each, with its `Stub` as ``curator``."""
-    codes = np.asarray(codes)
-    functions = [
-        Function(
-            k,
-            np.bincount(code, minlength=BINS) + 0.5 if counts is None else counts,
-            np.zeros(BINS),
-            np.full(BINS, 1 / BINS),
-            ordered=ordered,
-        )
-        for k, code in enumerate(codes)
-    ]
-    rows = float(max(len(targets), 1)) if counts is None else counts.sum()
-    learner = Booster(functions, loss, rows, start, 0.2, deviation, n_epochs=1)
+    codes, targets = np.asarray(codes), np.asarray(targets, float)
+    if counts is None:
+        counts = [np.bincount(code, minlength=BINS) + 0.5 for code in codes]
+    else:
+        counts = [np.asarray(counts, float)] * len(codes)
+    rows = float(counts[0].sum()) if len(counts) else float(targets.size)
+    centred = targets - (0.5 if loss is LOGISTIC else 0.0)
+    sums = rows * np.array([(centred**power).mean() for power in range(1, loss.powers + 1)])
+    start = loss.start(rows, 1.0, sums, np.ones(sums.size))
+    part, effects = part_of_a_feature(len(codes)), [Effect(k, c) for k, c in enumerate(counts)]
+    sizes = deviation * start.residual / math.sqrt(part)
+    sizes /= rows * start.slope * EFFECT * start.unit
+    bins = [BinnedFeature(None, None, c, BINS if ordered else 0) for c in counts]
+    questions = [question(k, found, sizes, part) for k, found in enumerate(bins)]
+    learner = Booster(loss, start, effects, questions, deviation, averaging(n_epochs))
     learner.curator = Stub(exact_answers(codes, targets, loss), noise, deviation)
-    learner.curator.tell(Start(int(to_units(start))))
+    learner.curator.tell(Start(int(to_units(learner.level.values[0]))))
     return learner
 
 
-def learn(learner, n_epochs):
-    """Let a `booster` ask and learn for so many epochs."""
-    learner.n_epochs = n_epochs
-    for number in range(n_epochs):
+def learn(learner, epochs=None):
+    """Let a `booster` ask and learn: in all of its epochs, or in so many of them."""
+    for number in range(learner.weights.size if epochs is None else epochs):
         algorithm.epoch(learner.curator, learner, number)
 
 
 def ask_for_bound(learner):
     """Let a `booster` ask how large residuals are, and choose its bound."""
-    learner.choose_bound(learner.curator.answer(Magnitudes(1.0, learner.shares.magnitudes)))
+    learner.choose_bound(learner.curator.answer(Magnitudes(1.0, learner.sizes_share)))

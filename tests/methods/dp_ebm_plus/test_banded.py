@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dprepro.methods.dp_ebm_plus.smoothing import band_of_inverse, factor, solve
+from dprepro.methods.dp_ebm_plus.prior import band_of_inverse, factor, solve
 
 SIZES = pytest.mark.parametrize("size", [*range(1, 9), 40])
 WIDTHS = pytest.mark.parametrize("width", [0, 1, 2, 4, 7])

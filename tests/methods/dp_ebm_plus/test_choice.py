@@ -1,4 +1,4 @@
-"""Every way of benchmarks/ebm_plus_choice.py changes what it says, and nothing else."""
+"""Every way of benchmarks/ebm_plus_ways.py changes what it says, and nothing else."""
 
 from __future__ import annotations
 
@@ -9,84 +9,58 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprepro.data.domain import Domain
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from tests.benchmark import program
 from tests.methods.dp_ebm_plus.test_algorithm import problem
 
-choice = program("ebm_plus_choice")
+choice, ways = program("ebm_plus_choice"), program("ebm_plus_ways")
 CASES = {
-    "labels": (LOGISTIC, 0.9),
-    "numbers": (SQUARED, 0.9),
-    "few labels": (LOGISTIC, 0.3),
-    "rare labels": (LOGISTIC, 0.9),
-    "opposed labels": (LOGISTIC, 8.0),
-    "few numbers": (SQUARED, 0.3),
-    "fewer numbers": (SQUARED, 0.05),
+    "labels": (LOGISTIC, 2.0, True),
+    "numbers": (SQUARED, 2.0, True),
+    "few labels": (LOGISTIC, 0.1, True),
+    "few numbers": (SQUARED, 0.1, True),
+    "categories": (LOGISTIC, 2.0, False),
 }
-"""A loss and epsilon: of 0.9 the signal is about 210, of 0.3 about 75, of 0.05 about 14, where
-bounds are as small as they may be. Of rare labels one in 20
-positives is kept, so that rows are few by the labels alone. Opposed labels are rare as well: 5 % of
-them are positive, those where two features that mostly go together differ most."""
-EPOCHS = 16
-"""With fewer, steps of few rows are as long as they may be, whatever the bound."""
-FEW_NUMBERS = {"few numbers", "fewer numbers"}
-FEW = {"few labels", "rare labels", *FEW_NUMBERS}
-LABELS = {"labels", "few labels", "rare labels", "opposed labels"}
+"""A loss, epsilon, and whether there are numeric features; `categories` has one feature alone."""
+
+EPOCHS = 8
+NUMBERS = {"numbers", "few numbers"}
+NUMERIC = {*CASES} - {"categories"}
 CHANGED = {
     "as it is": set(),
-    "rival": set(),
-    "version 22": set(),
-    "coarse": {*CASES} - FEW,
-    "fine": FEW,
-    "bound 1": LABELS,
+    "each bin": NUMERIC,
+    "each cell": NUMERIC,
     "uncentred": {*CASES},
-    "alike": {"labels", "opposed labels"},
-    "whole paths": FEW,
-    "flat bound": {"few labels"},
-    "short steps": {"few labels"},
-    "bins apart": FEW,
-    "ten bins": FEW,
-    "no curves": {*CASES} - FEW,
-    "no jumps": {*CASES} - FEW,
-    "no strays": {"labels", "opposed labels"},
-    "totals as before": {"numbers", *FEW_NUMBERS},
-    "strides of 1.5": {"numbers"},
-    "few by rows alone": {"few labels", "rare labels"},  # the reach follows from what is few
-    "sizes of an epoch": FEW_NUMBERS,
-    "each bin": {*CASES} - FEW,
-    "wide bins": {*CASES} - FEW,
-    "alike over 0.1": {*CASES} - FEW,
-    "walks": FEW,
-    "steps as before": FEW_NUMBERS,
-    "level averaged": FEW_NUMBERS,
-    "no middle": FEW_NUMBERS,
-    "wide scores": {"opposed labels"},
-    "narrow bounds": {"fewer numbers"},
-    "longest step 0.1": FEW_NUMBERS,
-    "reach 3": FEW,
-    "shortest 3": FEW - {"fewer numbers"},  # their reach is the longest
-    "few below 40": FEW,
-    "unclipped 3": FEW_NUMBERS,
-    "8 epochs": {*CASES},
+    "bare counts": {*CASES},
+    "coarse bins": NUMERIC,
+    "fine bins": NUMERIC,
+    "no curves": NUMERIC,
+    "no long reach": NUMERIC,
+    "no short reach": NUMERIC,
+    "sizes alike": {*CASES},
+    "even averages": {*CASES},
+    "steep averages": {*CASES},
+    "no damping": {*CASES},
+    "no wait": NUMBERS,
+    "no middle": NUMBERS,
+    "histograms 0.06": {*CASES},
+    "usual size 0.33": {*CASES},
+    "clipped at 0.5": {*CASES} - NUMBERS,
+    "clipped at 1": {*CASES} - NUMBERS,
+    "unclipped 6": NUMBERS,
+    "32 epochs": {*CASES},
 }
 
 
 def fitted(way: str, case: str) -> list[np.ndarray]:
-    loss, epsilon = CASES[case]
+    loss, epsilon, numeric = CASES[case]
     X, y, domain = problem(loss)
-    if case == "rare labels":
-        y = y * (np.arange(y.size) % 20 == 0)
-    if case == "opposed labels":
-        difference = np.random.default_rng(0).normal(0, 0.2, y.size)
-        X["money"] = 1e5 * np.clip(X["x"].fillna(0.5) - difference, 0, 1)
-        y = (difference > np.quantile(difference, 0.95)).astype(int)
-    if loss is SQUARED:  # far from both ends of their range: see `Loss.few`
-        domain = Domain(domain.features, (-4.0, 4.0))
+    if not numeric:
+        X, domain = X[["c"]], type(domain)(domain.features[2:3], domain.target)
     estimator = DPEBMPlusClassifier if loss is LOGISTIC else DPEBMPlusRegressor
-    params = {"n_epochs": EPOCHS} | choice.epochs(way)
-    with choice.taking(way):
+    params = {"n_epochs": EPOCHS} | ways.epochs(way)
+    with ways.taking(way):
         model = estimator(epsilon, 1e-6, domain=domain, random_state=1, **params).fit(X, y)
     return [*model.shape_functions_, np.array([model.intercept_])]
 
@@ -95,9 +69,10 @@ whole = functools.cache(functools.partial(fitted, "as it is"))
 
 
 def test_the_ways_here_are_all_there_are() -> None:
-    without_numbers = {way.rstrip("0123456789.") for way in CHANGED if way not in choice.NAMED}
-    assert without_numbers == {way[:-1] for way in choice.NUMBERED} | {"8 epochs"}
-    assert {*choice.NAMED} < {*CHANGED}
+    without_numbers = {way.rstrip("0123456789.") for way in CHANGED if way not in ways.NAMED}
+    assert without_numbers == {way[:-1] for way in ways.NUMBERED} | {"32 epochs"}
+    assert {*ways.NAMED} < {*CHANGED}
+    assert {*choice.ALL} == {*CHANGED}
 
 
 @pytest.mark.parametrize("way", CHANGED)
@@ -111,10 +86,34 @@ def test_a_way_changes_what_it_says_and_nothing_else(way: str) -> None:
     assert changed == CHANGED[way]
 
 
-@pytest.mark.parametrize("way", ["whole", "bound", "bound x", "reach -1", "epochs", "few epochs"])
+@pytest.mark.parametrize(
+    "way", ["whole", "rival", "clipped at", "clipped at x", "unclipped -1", "epochs", "few epochs"]
+)
 def test_what_is_no_way_is_refused(way: str) -> None:
-    with pytest.raises(SystemExit, match=r"there is no way .*allowed: as"), choice.taking(way):
+    with pytest.raises(SystemExit, match=r"there is no way .*allowed: as"), ways.taking(way):
         pass
+
+
+def test_nothing_is_left_of_a_way() -> None:
+    before = fitted("as it is", "numbers")
+    for way in CHANGED:
+        with ways.taking(way):
+            pass
+    for one, other in zip(before, fitted("as it is", "numbers"), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_changes_are_means_over_tables_with_their_errors() -> None:
+    found = {
+        "as it is": {"phishing": [0.8], "diabetes": [0.6], "parkinson": [2.0]},
+        "each bin": {"phishing": [0.81], "diabetes": [0.63], "parkinson": [2.1]},
+    }
+    assert choice.changes(found, False) == [
+        ["binary", "each bin", "+0.0200 ± 0.0100"],
+        ["regression", "each bin", "+5.00"],
+    ]
+    (first, _) = choice.changes(found, True)
+    assert first == ["binary", "each bin", "+3.12 ± 1.88"]
 
 
 LABELS_OF_A_TABLE = np.tile([0, 1, 0, 0, 1], 200)

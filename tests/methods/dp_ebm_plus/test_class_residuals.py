@@ -10,28 +10,23 @@ from scipy.special import softmax
 
 from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import Rows
+from dprepro.methods.dp_ebm_plus.bins import histogram
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers, PlusCurator
-from dprepro.methods.dp_ebm_plus.exponential import HALVES, power_of_two
-from dprepro.methods.dp_ebm_plus.kernel import UNIT, from_units, to_units
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC
+from dprepro.methods.dp_ebm_plus.kernel import HALVES, UNIT, from_units, power_of_two, to_units
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, Softmax
 from dprepro.methods.dp_ebm_plus.queries import (
     INTERCEPT,
     ClassCounts,
     ClassResiduals,
     Code,
-    Histogram,
+    CodedHistogram,
     Merge,
     Move,
     Moves,
     Start,
     Totals,
 )
-from dprepro.methods.dp_ebm_plus.softmax import (
-    _BLOCK,
-    Softmax,
-    class_sums,
-    limited_residuals,
-)
+from dprepro.methods.dp_ebm_plus.sums import _BLOCK_OF_VECTORS, class_sums, limited_vectors
 from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private_rows import Private
@@ -108,7 +103,7 @@ def test_no_scores_let_a_residual_be_longer_than_its_limit():
     found = np.empty_like(scores)
     for norm, bound in product((1, 3, 2**20, 2**31 - 1), (1.0, 2.0**20 + 0.5, 7e9, 2.0**35, 1e12)):
         norms = np.full(targets.size, norm, np.int32)
-        limited_residuals(scores, targets, norms, bound, found)
+        limited_vectors(scores, targets, norms, bound, found)
         squares = (found.astype(np.int64) ** 2).sum(axis=1)
         assert int(squares.max()) * norm <= Fraction(bound) ** 2
         assert squares.max() <= 2 * 2**48
@@ -119,7 +114,7 @@ def test_no_limit_whatever_lets_a_residual_be_longer():
     scores = to_units([[40.0, -40.0, -40.0, -40.0]])
     found, one = np.empty_like(scores), np.ones(1, np.int32)
     for limit in range(1, 3000):
-        limited_residuals(scores, np.ones(1, np.int32), one, float(limit), found)
+        limited_vectors(scores, np.ones(1, np.int32), one, float(limit), found)
         assert (found.astype(np.int64) ** 2).sum() <= limit**2
         assert found[0, 1] > 0.7 * limit - 2
 
@@ -130,7 +125,7 @@ def test_probabilities_are_those_of_the_softmax():
     scores[:400] *= 9
     targets = rng.integers(0, 6, 4000).astype(np.int32)
     found = np.empty_like(scores)
-    limited_residuals(scores, targets, np.ones(4000, np.int32), 1e12, found)
+    limited_vectors(scores, targets, np.ones(4000, np.int32), 1e12, found)
     expected = np.eye(6)[targets] - softmax(from_units(scores), axis=1)
     # Truncated to whole numbers of the unit.
     np.testing.assert_allclose(from_units(found), expected, atol=1.02 * UNIT)
@@ -161,10 +156,10 @@ def test_of_two_classes_the_residuals_are_those_of_two_labels():
 def test_a_row_less_moves_the_answer_by_its_own_part():
     rng = np.random.default_rng(3)
     codes = random_codes(rng, features=2)
-    rows = class_rows(rng, codes, 2 * _BLOCK + 40, 3)
+    rows = class_rows(rng, codes, 2 * _BLOCK_OF_VECTORS + 40, 3)
     query = of_classes(codes, 0.2)
     whole = added(rows.part(slice(None)), query)
-    for gone in (0, 5, _BLOCK - 1, _BLOCK, 2 * _BLOCK + 39):
+    for gone in (0, 5, _BLOCK_OF_VECTORS - 1, _BLOCK_OF_VECTORS, 2 * _BLOCK_OF_VECTORS + 39):
         own = added(rows.part(slice(gone, gone + 1)), query).numbers
         less = added(rows.part(np.arange(rows.targets.size) != gone), query)
         np.testing.assert_array_equal(whole.numbers - less.numbers, own)
@@ -172,7 +167,7 @@ def test_a_row_less_moves_the_answer_by_its_own_part():
         assert own.any()
 
 
-@pytest.mark.parametrize("rows", [1, 500, _BLOCK, 2 * _BLOCK + 77])
+@pytest.mark.parametrize("rows", [1, 500, _BLOCK_OF_VECTORS, 2 * _BLOCK_OF_VECTORS + 77])
 def test_sums_are_what_numpy_says(rows):
     rng = np.random.default_rng(rows)
     codes = random_codes(rng, features=3)
@@ -199,7 +194,7 @@ def test_sums_are_what_numpy_says(rows):
 def test_sums_do_not_depend_on_where_rows_lie(pieces):
     rng = np.random.default_rng(pieces)
     codes = random_codes(rng, features=3)
-    rows = class_rows(rng, codes, _BLOCK + 1234, 5)
+    rows = class_rows(rng, codes, _BLOCK_OF_VECTORS + 1234, 5)
     changes = {c.feature: to_units(rng.normal(size=(c.n_bins, 5))) for c in codes}
     query = of_classes(codes, 0.6)
     whole = added(rows.part(slice(None)), query, changes)
@@ -263,7 +258,9 @@ def test_queries_of_other_losses_are_refused():
     found.open_totals(0.1, BUDGET)
     found.open_histograms(0.1, 3, BUDGET)
     found.open_epochs(MU, 4, BUDGET)
-    assert found.answer(Histogram(1.0, 1.0, 0)).value.size > 10
+    assert (
+        found.answer(CodedHistogram.of(histogram(0, FEATURES[0], 9.0, 50.0).code)).value.size > 10
+    )
     exact = ExactAnswers.of(training(), CLASSES, Softmax(3))
     exact.follow(Start(np.zeros(3, np.int32)))
     for query in (Totals.up_to(1), asked((ONE,), 1.0)):

@@ -1,4 +1,4 @@
-"""Version 22 for several classes: what is inferred, fits, files, exports, and what is refused."""
+"""Several classes: what is inferred, fits, files, exports, and what is refused."""
 
 import csv
 import io
@@ -17,16 +17,16 @@ from dprepro.additive.export.plain import to_python
 from dprepro.additive.file import load_model, model_from_json, model_to_json, save_model
 from dprepro.additive.shapes import shapes_of
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
-from dprepro.methods.dp_ebm_plus.one_way.bins import binned, histogram
-from dprepro.methods.dp_ebm_plus.one_way.booster import Effect, averaging, question
-from dprepro.methods.dp_ebm_plus.one_way.classes import (
+from dprepro.methods.dp_ebm_plus.bins import binned, histogram
+from dprepro.methods.dp_ebm_plus.booster import Effect, averaging, question
+from dprepro.methods.dp_ebm_plus.classes import (
     SOFTMAX,
     ClassBooster,
     ClassFunctions,
     _start,
 )
-from dprepro.methods.dp_ebm_plus.one_way.estimator import DPEBMPlus22Classifier
-from dprepro.methods.dp_ebm_plus.one_way.losses import Start
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier
+from dprepro.methods.dp_ebm_plus.losses import Start
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.query import NoisyAnswer
 from dprepro.release.predicting import Wanted, predictions
@@ -58,7 +58,7 @@ def drawn(rows=4000, seed=1):
 def fitted(epsilon=1.0, rows=4000, domain=DOMAIN, **given):
     X, y, _ = drawn(rows)
     settings = {"n_epochs": 8, "random_state": 2, **given}
-    return DPEBMPlus22Classifier(epsilon, domain=domain, **settings).fit(X, y)
+    return DPEBMPlusClassifier(epsilon, domain=domain, **settings).fit(X, y)
 
 
 # --- what is inferred ---------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def test_a_fit_learns_what_is_there_and_spends_what_it_says():
 
 def test_without_noise_it_is_as_good_as_a_multinomial_regression_on_the_bins():
     X, y, _ = drawn(40_000)
-    model = DPEBMPlus22Classifier(1000.0, domain=DOMAIN, random_state=0).fit(X, y)
+    model = DPEBMPlusClassifier(1000.0, domain=DOMAIN, random_state=0).fit(X, y)
     new, answers, truth = drawn(40_000, seed=5)
     codes = [
         [bins.encode(rows[name]) for name, bins in zip(rows, model.bins_, strict=True)]
@@ -230,7 +230,7 @@ def test_where_all_is_noise_probabilities_are_about_even():
     X, y, _ = drawn(200)
     largest = []
     for seed in range(5):
-        model = DPEBMPlus22Classifier(0.01, domain=DOMAIN, random_state=seed).fit(X, y)
+        model = DPEBMPlusClassifier(0.01, domain=DOMAIN, random_state=seed).fit(X, y)
         found = model.predict_proba(X)
         assert np.isfinite(found).all()
         assert any(np.abs(shape).max() > 0 for shape in model.shape_functions_)
@@ -243,20 +243,20 @@ def test_labels_as_text_are_sorted_and_give_the_same_functions():
     X, y, _ = drawn()
     domain = Domain(FEATURES, ("right", "left", "middle"))
     texts = np.array(domain.target)[y]
-    model = DPEBMPlus22Classifier(1.0, domain=domain, n_epochs=3, random_state=0).fit(X, texts)
+    model = DPEBMPlusClassifier(1.0, domain=domain, n_epochs=3, random_state=0).fit(X, texts)
     assert model.classes_.tolist() == ["left", "middle", "right"]
     assert set(model.predict(X)) <= set(model.classes_)
     assert model.score(X, texts) > 0.5
     # A class that no row has is a class.
     none = y < 2
-    model = DPEBMPlus22Classifier(1.0, domain=DOMAIN, n_epochs=3).fit(X[none], y[none])
+    model = DPEBMPlusClassifier(1.0, domain=DOMAIN, n_epochs=3).fit(X[none], y[none])
     assert model.predict_proba(X).shape[1] == 3
 
 
 def test_classes_may_be_read_from_the_rows_of_experiments():
     X, y, _ = drawn()
     with pytest.warns(UserWarning, match="Epsilon does not cover"):
-        model = DPEBMPlus22Classifier(observed=True, n_epochs=3).fit(X, np.array(LABELS)[y])
+        model = DPEBMPlusClassifier(observed=True, n_epochs=3).fit(X, np.array(LABELS)[y])
     assert model.classes_.tolist() == sorted(LABELS)
     assert not model.ledger_.holds
 
@@ -272,15 +272,15 @@ def test_classes_may_be_read_from_the_rows_of_experiments():
 def test_other_labels_are_refused(y, message):
     X, given, _ = drawn(50)
     with pytest.raises(ValueError, match=message):
-        DPEBMPlus22Classifier(domain=DOMAIN).fit(X, y(given))
+        DPEBMPlusClassifier(domain=DOMAIN).fit(X, y(given))
 
 
 def test_what_is_for_two_labels_is_refused_before_the_fit():
     X, y, _ = drawn(50)
     with pytest.raises(ValueError, match="monotone is for two labels"):
-        DPEBMPlus22Classifier(domain=DOMAIN, monotone={"x": "increasing"}).fit(X, y)
+        DPEBMPlusClassifier(domain=DOMAIN, monotone={"x": "increasing"}).fit(X, y)
     with pytest.raises(ValueError, match="has no pairs of features"):
-        DPEBMPlus22Classifier(domain=DOMAIN, pairs=1).fit(X, y)
+        DPEBMPlusClassifier(domain=DOMAIN, pairs=1).fit(X, y)
 
 
 # --- the same bits wherever rows lie ------------------------------------------------------------
@@ -304,7 +304,7 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch):
 def test_rows_in_chunks_give_the_same_bits(tmp_path, encrypted):
     X, y, _ = drawn()
     X.assign(y=np.array(LABELS)[y]).to_csv(tmp_path / "rows.csv", index=False)
-    made = DPEBMPlus22Classifier(1.0, domain=DOMAIN, n_epochs=8, random_state=2)
+    made = DPEBMPlusClassifier(1.0, domain=DOMAIN, n_epochs=8, random_state=2)
     table = Table.open(tmp_path / "rows.csv", store=tmp_path / "kept", encrypted=encrypted)
     rows = pd.read_csv(tmp_path / "rows.csv")
     with pytest.MonkeyPatch.context() as patch:

@@ -13,7 +13,6 @@ import pytest
 from scipy.optimize import minimize
 
 from dprepro import load_model, save_model
-from dprepro.additive.bins import Pair
 from dprepro.additive.describe import measure_of, unit_of
 from dprepro.additive.editing import set_value, undo
 from dprepro.additive.export.plain import to_python
@@ -25,35 +24,33 @@ from dprepro.experiment.metrics import score as scores_of_fit
 from dprepro.experiment.metrics import scorer_names
 from dprepro.methods import registry
 from dprepro.methods.dp_ebm_plus.clipping import EDGES, MAGNITUDES
-from dprepro.methods.dp_ebm_plus.counts import POISSON as COUNTS
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers
-from dprepro.methods.dp_ebm_plus.kernel import COUNTS as OF_COUNTS
-from dprepro.methods.dp_ebm_plus.kernel import UNIT, from_units, limited_residuals, to_units
-from dprepro.methods.dp_ebm_plus.one_way.estimator import (
-    DPEBMPlus22Classifier,
-    DPEBMPlus22Regressor,
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.methods.dp_ebm_plus.kernel import (
+    COUNTS,
+    UNIT,
+    from_units,
+    limited_residuals,
+    to_units,
 )
-from dprepro.methods.dp_ebm_plus.one_way.losses import POISSON
+from dprepro.methods.dp_ebm_plus.losses import POISSON
 from dprepro.methods.dp_ebm_plus.queries import (
     INTERCEPT,
     Magnitudes,
-    PairResiduals,
     Residuals,
     Start,
     Totals,
 )
-from dprepro.methods.dp_ebm_plus.strategy import coded_sums
-from dprepro.privacy.query import SensitivityError
 from dprepro.release.predicting import Wanted, predictions
 from dprepro.rows import backends
 from dprepro.rows.table import Table
 from dprepro.runtime.errors import DpreproError
 from tests.methods.dp_ebm_plus.coded_rows import (
     EXTREMES,
-    CodedRows,
     asked,
     random_codes,
     random_rows,
+    sums_of,
     vectors,
 )
 
@@ -85,7 +82,7 @@ def drawn(rows=4000, shape=None, seed=1):
 def fitted(epsilon=1.0, rows=4000, shape=None, **more):
     X, y, _ = drawn(rows, shape)
     given = {"n_epochs": 16, "random_state": 2, "loss": "poisson", "domain": DOMAIN, **more}
-    return DPEBMPlus22Regressor(epsilon, **given).fit(X, y)
+    return DPEBMPlusRegressor(epsilon, **given).fit(X, y)
 
 
 def deviance(y, p):
@@ -101,11 +98,11 @@ def test_residuals_are_counts_less_exponentials_of_scores():
     targets = to_units(rng.uniform(0, 1, scores.size))
     whole, found = to_units(scores), np.empty(scores.size, np.int32)
     ones = np.ones(scores.size, np.int32)
-    limited_residuals(whole, targets, ones, 2.0**24, OF_COUNTS, found)
+    limited_residuals(whole, targets, ones, 2.0**24, COUNTS, found)
     expected = from_units(targets) - np.exp(np.minimum(from_units(whole), 0.0))
     np.testing.assert_allclose(from_units(found), expected, atol=1.02 * UNIT)
     assert np.abs(found).max() <= 2**24
-    limited_residuals(whole, targets, ones, 0.1 * 2**24, OF_COUNTS, found)
+    limited_residuals(whole, targets, ones, 0.1 * 2**24, COUNTS, found)
     np.testing.assert_allclose(from_units(found), np.clip(expected, -0.1, 0.1), atol=1.02 * UNIT)
 
 
@@ -117,15 +114,13 @@ def test_sums_are_what_numpy_says_and_no_row_adds_more_than_the_bound(seed, boun
     rows = random_rows(rng, codes, 60)
     rows.targets[:] = to_units(rng.uniform(0, 1, 60))
     query = asked(codes, bound)
-
-    def added(some: CodedRows):
-        return coded_sums(
-            some.scores, some.targets, some.bins.__getitem__, query, {}, OF_COUNTS
-        ).value
-
-    parts = np.array([added(rows.part(slice(k, k + 1))) for k in range(60)])
+    parts = np.array(
+        [sums_of(rows.part(slice(k, k + 1)), query, kind=COUNTS).value for k in range(60)]
+    )
     assert np.linalg.norm(parts, axis=1).max() <= bound * (1 + 1e-12)
-    np.testing.assert_allclose(parts.sum(axis=0), added(rows), atol=1e-12)
+    np.testing.assert_allclose(
+        parts.sum(axis=0), sums_of(rows, query, kind=COUNTS).value, atol=1e-12
+    )
     residuals = from_units(rows.targets) - np.exp(np.minimum(from_units(rows.scores), 0.0))
     u = vectors(query, rows.bins)
     limits = bound / np.linalg.norm(u, axis=1)
@@ -135,7 +130,7 @@ def test_sums_are_what_numpy_says_and_no_row_adds_more_than_the_bound(seed, boun
 
 def exact(y, **weights):
     X, _, _ = drawn(len(y))
-    return ExactAnswers.of(Rows(X, np.asarray(y, float), **weights), DOMAIN, COUNTS)
+    return ExactAnswers.of(Rows(X, np.asarray(y, float), **weights), DOMAIN, POISSON)
 
 
 def test_totals_count_from_the_middle_of_the_range():
@@ -157,12 +152,6 @@ def test_sizes_and_levels_are_those_of_the_residuals():
     for bound in (0.01, 1.0):
         found = answers.answer(Residuals(bound, 1.0, INTERCEPT, bound)).value
         assert found[0] == pytest.approx(np.clip(residuals, -bound, bound).sum(), abs=1e-3)
-
-
-def test_pairs_are_not_asked_of_counts():
-    pair = Pair(0, 1, np.zeros(1, np.uint8), np.zeros(1, np.uint8))
-    with pytest.raises(SensitivityError, match="counts answer nothing about pairs"):
-        exact([1.0]).answer(PairResiduals(2.0, 1.0, pair, 1.0, COUNTS))
 
 
 # --- what is made of answers --------------------------------------------------------------------
@@ -234,7 +223,7 @@ def test_functions_that_depend_on_each_other_settle():
     y = np.minimum(rng.poisson(means), 400).astype(float)
     domain = Domain(FEATURES[:2], (0.0, 400.0))
     for epsilon in (1.0, 1e3):
-        model = DPEBMPlus22Regressor(epsilon, domain=domain, random_state=0, loss="poisson")
+        model = DPEBMPlusRegressor(epsilon, domain=domain, random_state=0, loss="poisson")
         own = model.fit(X, y).predict(X)
         assert own.mean() == pytest.approx(y.mean(), rel=0.05)
         assert np.sqrt(np.mean((np.log(own) - np.log(means)) ** 2)) < 0.6
@@ -247,7 +236,7 @@ def test_rare_large_counts_are_not_clipped_away():
     means = np.where(X["x"] > 0.98, 500.0, 1.0)
     y = np.minimum(rng.poisson(means), 1000).astype(float)
     domain = Domain(FEATURES[:2], (0.0, 1000.0))
-    model = DPEBMPlus22Regressor(10, domain=domain, random_state=0, loss="poisson").fit(X, y)
+    model = DPEBMPlusRegressor(10, domain=domain, random_state=0, loss="poisson").fit(X, y)
     own = model.predict(X)
     assert own.mean() == pytest.approx(y.mean(), rel=0.1)
     assert deviance(y, own) < 0.15 * deviance(y, np.full_like(y, y.mean()))
@@ -261,7 +250,7 @@ def test_copies_of_a_feature_do_not_go_too_far_together():
     y = np.minimum(rng.poisson(np.exp(1 + 0.8 * z)), 300).astype(float)
     domain = Domain(tuple(NumericFeature(name, -4, 4) for name in names), (0.0, 300.0))
     for epsilon in (1.0, 1e4):
-        model = DPEBMPlus22Regressor(epsilon, domain=domain, random_state=0, loss="poisson")
+        model = DPEBMPlusRegressor(epsilon, domain=domain, random_state=0, loss="poisson")
         own = model.fit(X, y).predict(X)
         assert own.mean() == pytest.approx(y.mean(), rel=0.05)
         assert deviance(y, own) < 1.5 * deviance(y, np.exp(1 + 0.8 * z))
@@ -288,21 +277,21 @@ def test_counts_begin_at_zero():
     X, y, _ = drawn(50)
     domain = Domain(FEATURES, (1.0, 9.0))
     with pytest.raises(ValueError, match=r"counts, which begin at 0, but .* from 1 to 9: state"):
-        DPEBMPlus22Regressor(domain=domain, loss="poisson").fit(X, y)
+        DPEBMPlusRegressor(domain=domain, loss="poisson").fit(X, y)
 
 
 def test_another_loss_is_refused_and_a_classifier_has_none():
     X, y, _ = drawn(50)
     with pytest.raises(ValueError, match="loss must be one of 'squared_error', 'poisson'"):
-        DPEBMPlus22Regressor(domain=DOMAIN, loss="gamma").fit(X, y)
+        DPEBMPlusRegressor(domain=DOMAIN, loss="gamma").fit(X, y)
     with pytest.raises(ValueError, match="no pairs of features: give pairs=0, or loss='squared"):
-        DPEBMPlus22Regressor(domain=DOMAIN, loss="poisson", pairs=2).fit(X, y)
+        DPEBMPlusRegressor(domain=DOMAIN, loss="poisson", pairs=2).fit(X, y)
     with pytest.raises(TypeError):
-        DPEBMPlus22Classifier(loss="poisson")
+        DPEBMPlusClassifier(loss="poisson")
 
 
 def test_a_config_can_ask_for_counts_where_targets_are_numbers():
-    method = registry.get("dp-ebm-plus-22")
+    method = registry.get("dp-ebm-plus")
     method.check_values("regression", 1.0, {"loss": "poisson"})
     with pytest.raises(ValueError, match="loss: not for a binary task, leave it out"):
         method.check_values("binary", 1.0, {"loss": "poisson"})
@@ -310,7 +299,7 @@ def test_a_config_can_ask_for_counts_where_targets_are_numbers():
 
 def test_a_fit_of_numbers_after_one_of_counts_has_no_link():
     X, y, _ = drawn(500)
-    model = DPEBMPlus22Regressor(8, domain=DOMAIN, n_epochs=2, loss="poisson").fit(X, y)
+    model = DPEBMPlusRegressor(8, domain=DOMAIN, n_epochs=2, loss="poisson").fit(X, y)
     assert model.has_log_link
     assert not model.set_params(loss="squared_error").fit(X, y).has_log_link
 
@@ -346,7 +335,7 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch):
 def test_rows_in_chunks_give_the_same_bits(tmp_path, encrypted):
     X, y, _ = drawn()
     X.assign(y=y).to_csv(tmp_path / "rows.csv", index=False)
-    made = DPEBMPlus22Regressor(1.0, domain=DOMAIN, n_epochs=4, random_state=2, loss="poisson")
+    made = DPEBMPlusRegressor(1.0, domain=DOMAIN, n_epochs=4, random_state=2, loss="poisson")
     table = Table.open(tmp_path / "rows.csv", store=tmp_path / "kept", encrypted=encrypted)
     chunks = Table.chunks
     with pytest.MonkeyPatch.context() as patch:

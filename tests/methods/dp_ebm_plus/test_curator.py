@@ -1,18 +1,22 @@
 """The curator of DP-EBM+: what it answers, and that methods which cheat are caught."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dprepro.estimators.inputs import Rows
 from dprepro.methods.dp_ebm_plus import algorithm
+from dprepro.methods.dp_ebm_plus.bins import histogram
+from dprepro.methods.dp_ebm_plus.clipping import MAGNITUDES
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers, PlusCurator
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.kernel import to_units
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED, LogisticLoss
 from dprepro.methods.dp_ebm_plus.queries import (
     Code,
+    CodedHistogram,
     CodedResiduals,
-    Histogram,
     Magnitudes,
     Merge,
     Move,
@@ -26,10 +30,22 @@ from dprepro.privacy.gdp import epsilon_of
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.private_rows import Private, PrivateRowsError
 from dprepro.privacy.query import BudgetError, SensitivityError
-from tests.methods.dp_ebm_plus.plus_table import DOMAIN, RANGE, table
-from tests.methods.dp_ebm_plus.stub import Events, booster, exact_answers, learn, of_all_rows
+from tests.methods.dp_ebm_plus.plus_table import DOMAIN, FEATURES, RANGE, table
+from tests.methods.dp_ebm_plus.stub import (
+    BOTH,
+    Events,
+    booster,
+    exact_answers,
+    learn,
+    of_all_rows,
+)
 
 MU, BUDGET = 1.0, (epsilon_of(1.0, 1e-6), 1e-6)
+
+
+def counted(k, noise=9.0):
+    """Return the query for the cells of feature k."""
+    return CodedHistogram.of(histogram(k, FEATURES[k], noise, 50.0).code)
 
 
 def curator(loss=LOGISTIC, rows=50, seed=0):
@@ -39,7 +55,7 @@ def curator(loss=LOGISTIC, rows=50, seed=0):
     return PlusCurator(Private(Rows(X, targets.astype(float))), domain, loss, ledger, seed), ledger
 
 
-@pytest.mark.parametrize("loss", [LOGISTIC, SQUARED], ids=["classification", "regression"])
+@BOTH
 def test_every_answer_is_the_noisy_one_that_listeners_hear(loss):
     """Or a model could be made of others than those that were looked at."""
     heard = Events()
@@ -49,7 +65,7 @@ def test_every_answer_is_the_noisy_one_that_listeners_hear(loss):
     made.open_histograms(0.1, 2, BUDGET)
     made.open_epochs(0.1, 2, BUDGET)
     made.tell(Start(0))
-    asked = [Totals.up_to(loss.powers), *(Histogram(1.0, 1.0, k) for k in range(2))]
+    asked = [Totals.up_to(loss.powers), *(counted(k) for k in range(2))]
     asked += [*([Magnitudes(1.0, 0.5)] if loss is SQUARED else []), of_all_rows(loss, 1.0)]
     X, labels, targets = table(50)
     y, domain = (labels, DOMAIN) if loss is LOGISTIC else (targets, RANGE)
@@ -60,6 +76,12 @@ def test_every_answer_is_the_noisy_one_that_listeners_hear(loss):
         assert heard.events[-1][1] is answer
         assert (answer.value != exact.answer(query).value).mean() > 0.7
 
+
+FITS = pytest.mark.parametrize(
+    ("estimator", "domain", "place"),
+    [(DPEBMPlusClassifier, DOMAIN, 1), (DPEBMPlusRegressor, RANGE, 2)],
+    ids=["classification", "regression"],
+)
 
 # --- cheats -------------------------------------------------------------------------------------
 
@@ -78,59 +100,59 @@ def test_an_estimator_that_reads_rows_beside_the_curator_is_caught():
         ReadsLabels(domain=DOMAIN).fit(X, labels)
 
 
-@pytest.mark.parametrize("way", ["merge", "divide"])
-def test_bins_by_exact_counts_are_caught(monkeypatch, way):
-    usual = vars(algorithm)[way]
+def test_bins_by_exact_counts_are_caught(monkeypatch):
+    usual = algorithm.binned
+    ask = PlusCurator.answer
+    seen = []
 
-    def reading(curator, domain, histograms, *rest, **rule):
-        return usual(curator, domain, curator._exact.open()._counts, *rest, **rule)
+    def remembering(self, query):
+        seen.append(self)
+        return ask(self, query)
 
-    monkeypatch.setattr(algorithm, "is_low_signal", lambda *given: way == "divide")
-    monkeypatch.setattr(algorithm, way, reading)
+    def reading(feature, strategy, answer, rows):
+        exact = seen[-1]._exact.open().answer(CodedHistogram.of(strategy.code))
+        return usual(feature, strategy, replace(answer, value=exact.value), rows)
+
+    monkeypatch.setattr(PlusCurator, "answer", remembering)
+    monkeypatch.setattr(algorithm, "binned", reading)
     X, labels, _ = table(60)
     with pytest.raises(PrivateRowsError, match="may not open private rows"):
         DPEBMPlusClassifier(domain=DOMAIN).fit(X, labels)
 
 
-@pytest.mark.parametrize(
-    ("way", "estimator", "domain", "place"),
-    [("step_all", DPEBMPlusClassifier, DOMAIN, 1), ("step", DPEBMPlusRegressor, RANGE, 2)],
-)
-def test_a_step_that_computes_with_the_rows_is_caught(way, estimator, domain, place, monkeypatch):
-    usual = vars(algorithm)[way]
+@FITS
+def test_an_epoch_that_computes_with_the_rows_is_caught(estimator, domain, place, monkeypatch):
+    usual = algorithm.epoch
 
     def reading(curator, booster, *rest):
         usual(curator, booster, *rest)
-        booster.intercept.values = booster.intercept.values + np.mean(curator._exact)
+        booster.level.values = booster.level.values + np.mean(curator._exact)
 
-    monkeypatch.setattr(algorithm, way, reading)
+    monkeypatch.setattr(algorithm, "epoch", reading)
     rows = table(60)
     with pytest.raises((PrivateRowsError, TypeError)):
         estimator(domain=domain).fit(rows[0], rows[place])
 
 
-def test_a_booster_that_asks_once_more_is_caught(monkeypatch):
+@FITS
+def test_a_booster_that_asks_once_more_is_caught(estimator, domain, place, monkeypatch):
     epoch = algorithm.epoch
 
     def more(curator, booster, number):
         epoch(curator, booster, number)
-        if number == booster.n_epochs - 1:
-            epoch(curator, booster, number + 1)
+        if number == 2:
+            epoch(curator, booster, 1)
 
     monkeypatch.setattr(algorithm, "epoch", more)
-    for estimator, domain, place in (
-        (DPEBMPlusClassifier, DOMAIN, 1),
-        (DPEBMPlusRegressor, RANGE, 2),
-    ):
-        rows = table(60)
-        with pytest.raises(BudgetError, match="where the ledger has 3"):
-            estimator(n_epochs=3, domain=domain).fit(rows[0], rows[place])
+    rows = table(60)
+    with pytest.raises(BudgetError, match="where the ledger has 3"):
+        estimator(n_epochs=3, domain=domain).fit(rows[0], rows[place])
 
 
 def test_what_no_mechanism_covers_is_not_answered():
     asked, _ = curator()
-    with pytest.raises(BudgetError, match="no mechanism for Histogram"):
-        asked.answer(Histogram(1.0, 1.0, 0))
+    with pytest.raises(BudgetError, match="no mechanism for CodedHistogram"):
+        asked.answer(counted(0))
 
 
 @pytest.mark.parametrize("query", [of_all_rows(SQUARED, 0.5), Magnitudes(1.0, 1.0)], ids=repr)
@@ -177,7 +199,7 @@ def test_noise_that_forgets_the_number_of_features_or_epochs_is_refused():
     ("query", "values"),
     [
         (Totals, (0.5, 1.0, 1)),
-        (Histogram, (0.9, 1.0, 0)),
+        (CodedHistogram, (0.9, 1.0, Code(0, np.ones(2), np.zeros(2, int)))),
         (Magnitudes, (0.9, 1.0)),
         (Residuals, (0.49, 1.0, 0, 0.5)),
         (CodedResiduals, (0.49, 1.0, (Code(0, np.full(2, 1e-9), np.zeros(2, int)),), 0.5)),
@@ -204,12 +226,12 @@ def test_every_number_of_every_answer_has_noise_of_its_own():
         p = loss.powers
         queries = [
             Totals(totals_sensitivity(p).stated, 1.0, p),
-            Histogram(1.0, 1.0, 0),
+            counted(0),
             *[of_all_rows(loss, 0.5, share=0.5)] * 2,
         ]
         noisy = [asked.answer(query).value.ravel() for query in queries]
         assert twin.answer(queries[0]).numbers.shape == noisy[0].shape
-        # In counts noise is a whole number; in sums of residuals it is hardly ever the same.
+        # Of noise in whole counts a part is the same by chance; in sums it hardly ever is.
         sums = np.concatenate([noisy[0][1:], *noisy[2:]])
         assert np.unique(sums - np.round(sums)).size == sums.size
         counts = np.stack([asked.answer(queries[1]).value for asked in several])
@@ -250,7 +272,7 @@ def test_the_booster_never_holds_a_row():
         learner = booster(np.zeros((2, rows), int), np.zeros(rows), LOGISTIC)
         learn(learner, 2)
         learner.curator = None
-        arrays = [v for f in [learner.intercept, *learner.functions] for v in vars(f).values()]
+        arrays = [v for f in [learner.level, *learner.effects] for v in vars(f).values()]
         sizes.append([numbers_in(v) for v in [*vars(learner).values(), *arrays]])
     assert sizes[0] == sizes[1]
     assert sum(sizes[0]) > 20
@@ -276,7 +298,7 @@ def test_bins_beyond_their_number_are_refused():
             exact.follow(Merge(0, np.array([0, 1, 2, 0]), n_bins))
 
 
-@pytest.mark.parametrize("loss", [LOGISTIC, SQUARED], ids=["classification", "regression"])
+@BOTH
 def test_a_row_moves_the_totals_by_what_is_charged_and_no_more(loss):
     X, labels, _ = table(40)
     y, domain = (labels, DOMAIN) if loss is LOGISTIC else (np.resize(RANGE.target, 40), RANGE)
@@ -285,3 +307,18 @@ def test_a_row_moves_the_totals_by_what_is_charged_and_no_more(loss):
         one = Rows(X.iloc[row : row + 1], y[row : row + 1].astype(float))
         norms.append(np.linalg.norm(ExactAnswers.of(one, domain, loss).answer(query).value))
     assert 0.9 * query.charged < max(norms) <= query.charged * (1 + 1e-9)
+
+
+def test_sizes_follow_the_last_move_and_no_row_counts_twice():
+    change, query = to_units([0.25, -0.1, 0.5]), Magnitudes(1.0, 1.0)
+    exact = exact_answers(np.array([[0, 1, 2, 2]]), np.zeros(4), SQUARED)
+    for instruction in (Start(0), Move(0, change)):
+        exact.follow(instruction)
+    expected = np.zeros(MAGNITUDES)
+    expected[[4, 6, 2]] = 1, 1, 2  # 2^(-(j + 1) / 2) < |r| <= 2^(-j / 2)
+    for _ in range(2):
+        np.testing.assert_array_equal(exact.answer(query).value, expected)
+    for row in range(4):
+        alone = exact_answers(np.array([[min(row, 2)]]), np.zeros(1), SQUARED)
+        alone.follow(Move(0, change))
+        assert alone.answer(query).value.sum() == 1

@@ -1,28 +1,30 @@
-"""The pass over the rows against NumPy, and its sensitivities by brute force."""
+"""What is done with each row against NumPy, and that its part is limited, by brute force."""
 
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from dprepro.methods.dp_ebm_plus.kernel import (
+    COUNTS,
+    LABELS,
+    NUMBERS,
     UNIT,
     add_by_code,
     from_units,
     limited_residuals,
-    magnitude_counts,
+    magnitude_cells,
     move_and_weigh,
     move_scores,
-    residual_sums,
     rounded,
     to_units,
 )
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 
-KINDS = pytest.mark.parametrize("logistic", [True, False])
-BOUNDS = pytest.mark.parametrize("bound", [0.05, 0.3, 0.5, 0.6, 0.75, 0.9, 0.99, 1.0])
+KINDS = pytest.mark.parametrize(
+    "kind", [LABELS, NUMBERS, COUNTS], ids=["labels", "numbers", "counts"]
+)
 
 
 def problem(rows, seed=0, spread=3.0):
@@ -33,135 +35,45 @@ def problem(rows, seed=0, spread=3.0):
     return scores, targets, last, to_units(rng.normal(size=4)), codes
 
 
-def predictions(scores, logistic):
-    """Return probabilities, or scores clipped to the range of a regression's targets."""
-    return expit(from_units(scores)) if logistic else from_units(scores).clip(-0.5, 0.5)
+def predictions(scores, kind):
+    """Return probabilities, scores clipped to the range of a regression's targets, or rates."""
+    scores = from_units(scores)
+    return {
+        LABELS: expit(scores), NUMBERS: scores.clip(-0.5, 0.5), COUNTS: np.exp(scores.clip(max=0)),
+    }[kind]  # fmt: skip
 
 
-@KINDS
-@pytest.mark.parametrize("rows", [1, 7, 2049, 5000])
-def test_it_does_what_numpy_does(rows, logistic):
-    scores, targets, last, change, codes = problem(rows)
-    updated = scores + change[last]
-    residuals = np.clip(from_units(targets) - predictions(updated, logistic), -0.8, 0.8)
-    curvatures = np.abs(residuals) * (1 - np.abs(residuals)) if logistic else np.zeros(rows)
-    sums = residual_sums(scores, targets, last, change, codes, 4, to_units(0.8), logistic)
-    assert sums.shape == (2, 4)
-    sums = from_units(sums)
-    np.testing.assert_allclose(sums[0], np.bincount(codes, residuals, 4), atol=1e-6 * rows)
-    np.testing.assert_allclose(sums[1], np.bincount(codes, curvatures, 4), atol=1e-6 * rows)
-    np.testing.assert_array_equal(scores, updated)
+def limited(scores, targets, kind, bound=2.0**24, norm=1):
+    """Return what `limited_residuals` writes of rows whose norms are alike."""
+    found = np.empty(scores.size, np.int32)
+    norms = np.full(scores.size, norm, np.int32)
+    limited_residuals(scores, targets, norms, float(bound), kind, found)
+    return found
 
 
-def one_row(scores, target, bound, *, logistic):
-    """Return the norm of the part of each of 256 rows, which lie in a bin each."""
-    codes = np.arange(256, dtype=np.uint8)
-    targets, none = np.full(256, to_units(target)), np.zeros(256, np.uint8)
-    sums = residual_sums(
-        to_units(scores), targets, none, np.zeros(1, np.int32), codes, 256,
-        math.floor(bound * 2**24), logistic,
-    )  # fmt: skip
-    return np.linalg.norm(from_units(sums), axis=0)
+def test_sizes_are_half_octaves():
+    residuals = to_units([1.5, 1.0, 0.8, -0.5, 0.1, 0.0])
+    # 1/2 lies at the lower edge of its cell; 0.1 and 0 are below 2^-5/2, where the last one ends.
+    np.testing.assert_array_equal(magnitude_cells(residuals, 6), [0, 0, 0, 2, 5, 5])
 
 
-@BOUNDS
-def test_the_part_of_a_label_is_as_large_as_is_paid_for_and_no_larger(bound):
-    """Brute force over p = sigmoid(score), certain ones too, and both labels."""
-    scores = np.concatenate([logit(np.linspace(0.002, 0.998, 252)), [-60.0, 60.0, -1e4, 1e4]])
-    norms = [one_row(scores, label, bound, logistic=True).max() for label in (0.0, 1.0)]
-    paid = LOGISTIC.part_norm(bound)
-    for largest in norms:
-        assert 0.99 * paid < largest <= paid
-
-
-@BOUNDS
-def test_the_part_of_a_number_is_as_large_as_is_paid_for_and_no_larger(bound):
-    scores = np.linspace(-1.6, 1.6, 256)
-    largest = max(one_row(scores, y, bound, logistic=False).max() for y in (-0.5, 0.0, 0.5))
-    paid = SQUARED.part_norm(bound)
-    assert 0.99 * paid < largest <= paid
-
-
-@KINDS
-def test_a_row_less_moves_the_sums_by_its_own_part(logistic):
-    bound, nothing = to_units(0.3), np.zeros(4, np.int32)
-    for seed in range(10):
-        rows = problem(9, seed, spread=20.0)
-        scores = rows[0].copy()
-        whole = residual_sums(scores, *rows[1:], 4, bound, logistic)
-        for gone in range(9):
-            kept = [np.delete(part, gone) if part.size == 9 else part for part in rows]
-            alone = [part[gone : gone + 1] for part in (scores, rows[1], rows[2], rows[4])]
-            part = residual_sums(*alone[:3], nothing, alone[3], 4, bound, logistic)
-            less = residual_sums(*kept, 4, bound, logistic)
-            np.testing.assert_array_equal(whole - less, part)
-
-
-def test_magnitudes_are_counted_by_half_octaves_and_one_row_counts_once():
-    targets = to_units([1.5, 1.0, 0.8, -0.5, 0.1, 0.0])
-    zeros, none = np.zeros(6, np.uint8), np.zeros(1, np.int32)
-    counts = magnitude_counts(np.zeros(6, np.int32), targets, zeros, none, 6)
-    # Above 2^-1/2: three; 1/2 lies at the lower edge of its cell; 0.1 and 0 are below 2^-5/2.
-    np.testing.assert_array_equal(counts, [3, 0, 1, 0, 0, 2])
-    for row in range(6):
-        scores = np.zeros(5, np.int32)
-        less = magnitude_counts(scores, np.delete(targets, row), zeros[:5], none, 6)
-        assert np.abs(counts - less).sum() == 1
-
-
-BEYOND = to_units([0.5, 0.5 + UNIT, 0.7, 1.0, 3.0, 63.9])
-BEYOND = np.concatenate([BEYOND, -BEYOND])
-"""Scores at the ends of the range of a regression's targets, and beyond."""
+def test_every_size_has_the_cell_that_whole_numbers_say():
+    """r^2 is at most 2^-j and above 2^-(j + 1): no root, no logarithm."""
+    for size in (*range(1, 300), 2**23, 2**24 - 1, 2**24, 2**24 + 1, 2**30):
+        (cell,) = [j for j in range(49) if 2 ** (48 - j - 1) < size**2 <= 2 ** (48 - j)] or [0]
+        found = magnitude_cells(np.array([size, -size], np.int32), 60)
+        assert (size, found.tolist()) == (size, [cell, cell])
 
 
 @pytest.mark.parametrize("target", [-0.5, -0.3, 0.0, 0.2, 0.5])
 def test_scores_beyond_the_range_of_targets_count_as_its_end(target):
-    """As predictions do: in sums of residuals, in those of codes, and in counts of their sizes."""
-    targets, n = np.full(12, to_units(target)), BEYOND.size
-    ends = np.sign(BEYOND) * np.int32(2**23)
-    rows, none = np.zeros(n, np.uint8), np.zeros(1, np.int32)
-    codes, ones, found = np.arange(n, dtype=np.uint8), np.ones(n, np.int32), []
-    for scores in (BEYOND, ends):
-        limited = np.empty(n, np.int32)
-        limited_residuals(scores.copy(), targets, ones, 2.0**24, False, limited)
-        sums = residual_sums(scores.copy(), targets, rows, none, codes, n, 2**24, False)
-        sizes = [
-            magnitude_counts(scores[[i]], targets[[i]], rows[[i]], none, 20).argmax()
-            for i in range(n)
-        ]
-        found.append(np.stack([limited, sums[0], sizes]))
-    np.testing.assert_array_equal(*found)
-    residuals = to_units(target) - ends
-    np.testing.assert_array_equal(found[0][:2], np.stack([residuals, residuals]))
-
-
-def test_scores_stay_where_they_are_though_they_count_as_the_end_of_the_range():
-    """Else a change that takes them back would not be the one that took them there."""
-    scores, n = BEYOND.copy(), BEYOND.size
-    targets, rows, none = np.zeros(n, np.int32), np.zeros(n, np.uint8), np.zeros(1, np.int32)
-    limited_residuals(scores, targets, np.ones(n, np.int32), 9.0, False, np.empty(n, np.int32))
-    residual_sums(scores, targets, rows, none, rows, 1, 2**24, False)
-    magnitude_counts(scores, targets, rows, none, 20)
-    np.testing.assert_array_equal(scores, BEYOND)
-
-
-def test_every_magnitude_has_the_cell_that_whole_numbers_say():
-    """r^2 is at most 2^-j and above 2^-(j + 1): no root, no logarithm."""
-    none = np.zeros(1, np.int32)
-    for size in (*range(1, 300), 2**23, 2**24 - 1, 2**24, 2**24 + 1, 2**30):
-        (cell,) = [j for j in range(49) if 2 ** (48 - j - 1) < size**2 <= 2 ** (48 - j)] or [0]
-        for target in (size, -size):
-            rows = np.array([target], np.int32)
-            counts = magnitude_counts(none.copy(), rows, np.zeros(1, np.uint8), none, 60)
-            assert (target, counts.argmax()) == (target, cell)
-
-
-def residual_of(score, label, bound):
-    sums = residual_sums(
-        np.array([score], np.int32), np.array([label << 24], np.int32), np.zeros(1, np.uint8),
-        np.zeros(1, np.int32), np.zeros(1, np.uint8), 1, bound, True,
-    )  # fmt: skip
-    return sums[:, 0]
+    """As predictions do. They stay where they are: else a change back would not lead back."""
+    beyond = to_units([0.5, 0.5 + UNIT, 0.7, 1.0, 3.0, 63.9])
+    beyond = np.concatenate([beyond, -beyond])
+    scores, targets = beyond.copy(), np.full(12, to_units(target))
+    found = limited(scores, targets, NUMBERS)
+    np.testing.assert_array_equal(found, to_units(target) - np.sign(beyond) * np.int32(2**23))
+    np.testing.assert_array_equal(scores, beyond)
 
 
 @pytest.mark.parametrize("bound", [0, 1, 2**12 + 1, 2**23, 2**24])
@@ -170,29 +82,24 @@ def test_no_score_has_a_part_above_the_bound(label, bound):
     """Every score that can be, in steps that are no power of two, and the ends."""
     ends = [2**30 - 1, 2**24, 1]
     scores = [*range(-(2**30), 2**30, 104_729 * 20), *ends, *(-score for score in ends)]
-    parts = np.array([residual_of(score, label, bound) for score in scores])
-    size = np.abs(parts[:, 0])
-    assert bound - 2 <= size.max() <= bound
-    assert (parts[:, 0] >= 0).all() if label else (parts[:, 0] <= 0).all()
-    np.testing.assert_array_equal(parts[:, 1], size * (2**24 - size) >> 24)
+    scores = np.array(scores, np.int32)
+    parts = limited(scores, np.full(scores.size, label << 24, np.int32), LABELS, bound)
+    assert bound - 2 <= np.abs(parts).max() <= bound
+    assert (parts >= 0).all() if label else (parts <= 0).all()
 
 
-def test_a_part_depends_on_nothing_but_the_row():
-    """One by one, in any order, in blocks of any length: the same scores and sums, to the bit."""
-    scores, targets, last, change, codes = problem(5003)
-    whole = scores.copy()
-    sums = residual_sums(whole, targets, last, change, codes, 4, to_units(0.9), True)
+@KINDS
+def test_a_part_depends_on_nothing_but_the_row(kind):
+    """One by one, in any order, in blocks of any length: the same residuals, to the bit."""
+    scores, targets, *_ = problem(5003)
+    whole = limited(scores, targets, kind, 0.9 * 2**24)
     order = np.random.default_rng(1).permutation(5003)
     for pieces in (1, 2, 17, 1000):
-        again, moved = np.zeros_like(sums), []
-        for at in np.array_split(order, pieces):
-            piece = scores[at]
-            again += residual_sums(
-                piece, targets[at], last[at], change, codes[at], 4, to_units(0.9), True
-            )
-            moved.append(piece)
-        np.testing.assert_array_equal(again, sums)
-        np.testing.assert_array_equal(np.concatenate(moved), whole[order])
+        parts = [
+            limited(scores[at], targets[at], kind, 0.9 * 2**24)
+            for at in np.array_split(order, pieces)
+        ]
+        np.testing.assert_array_equal(np.concatenate(parts), whole[order])
 
 
 def test_scores_stop_at_the_largest():
@@ -208,13 +115,6 @@ def test_values_are_rounded_to_the_nearest_whole_number_of_units():
     assert found.dtype == np.float64
     np.testing.assert_array_equal(found / UNIT, np.rint(values / UNIT))
     np.testing.assert_array_equal(rounded(found), found)
-
-
-def test_counting_magnitudes_applies_the_change_too():
-    scores, targets, last, change, _ = problem(50)
-    updated = scores + change[last]
-    magnitude_counts(scores, targets, last, change, 20)
-    np.testing.assert_array_equal(scores, updated)
 
 
 # --- codes --------------------------------------------------------------------------------------
@@ -244,15 +144,14 @@ def test_scores_that_move_with_norms_stop_at_the_largest():
 @pytest.mark.parametrize("bound", [0.5, 2.0**24, 3.7e8, 2.0**50])
 @pytest.mark.parametrize("rows", [1, 7, 5000])
 @KINDS
-def test_residuals_are_limited_by_the_root_of_the_norm(rows, bound, logistic):
+def test_residuals_are_limited_by_the_root_of_the_norm(rows, bound, kind):
     scores, targets, *_ = problem(rows)
     norms = np.random.default_rng(1).integers(1, 2**31, rows).astype(np.int32)
     norms[0] = 1
     out, before = np.empty(rows, np.int32), scores.copy()
-    limited_residuals(scores, targets, norms, bound, logistic, out)
-    free = np.empty(rows, np.int32)
-    limited_residuals(scores, targets, np.ones(rows, np.int32), 2.0**24, logistic, free)
-    residuals = (from_units(targets) - predictions(scores, logistic)).clip(-1, 1)
+    limited_residuals(scores, targets, norms, bound, kind, out)
+    free = limited(scores, targets, kind)
+    residuals = (from_units(targets) - predictions(scores, kind)).clip(-1, 1)
     np.testing.assert_allclose(from_units(free), residuals, atol=3e-7)
     limits = np.floor(np.minimum(bound / np.sqrt(norms.astype(float)), 2.0**24))
     np.testing.assert_array_equal(out, np.clip(free, -limits, limits))
@@ -262,16 +161,15 @@ def test_residuals_are_limited_by_the_root_of_the_norm(rows, bound, logistic):
 @pytest.mark.parametrize("norm", [1, 2, 3, 2**20, 2**20 + 1, 2**31 - 1])
 @pytest.mark.parametrize("bound", [0.999, 1.0, 2.0**24 - 1, 2.0**24, 2.0**34 / 3, 1e300])
 @KINDS
-def test_no_limited_residual_times_the_root_of_its_norm_exceeds_the_bound(norm, bound, logistic):
+def test_no_limited_residual_times_the_root_of_its_norm_exceeds_the_bound(norm, bound, kind):
     """In whole numbers: r^2 times the norm is at most the square of the bound."""
     scores = np.array([-(2**30) + 1, -(2**24), 0, 2**24, 2**30 - 1], np.int32)
-    norms, out, found = np.full(5, norm, np.int32), np.empty(5, np.int32), []
-    for target in (0, 2**24) if logistic else (-(2**23), 2**23):
-        limited_residuals(scores, np.full(5, target, np.int32), norms, bound, logistic, out)
-        found += out.tolist()
+    found = []
+    for target in (-(2**23), 2**23) if kind == NUMBERS else (0, 2**24):
+        found += limited(scores, np.full(5, target, np.int32), kind, bound, norm).tolist()
     assert all(Fraction(r) ** 2 * norm <= Fraction(bound) ** 2 for r in found)
     # No probability is 0 or 1; from one end of the targets' range to the other it is 1.
-    limit = 2**24 - 2 if logistic else 2**24
+    limit = 2**24 - 2 if kind == LABELS else 2**24
     limit = min(math.isqrt(math.floor(Fraction(bound) ** 2 / norm)), limit)
     assert limit - 1 <= max(found) <= limit
     assert -limit <= min(found) <= -limit + 1

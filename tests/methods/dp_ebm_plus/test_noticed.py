@@ -1,52 +1,43 @@
 """Whatever the estimator does other than the page of DP-EBM+ says is noticed."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from dprepro.methods.dp_ebm_plus import booster, curator, strategy
-from dprepro.methods.dp_ebm_plus import booster as booster_module
-from dprepro.methods.dp_ebm_plus.booster import Booster
-from dprepro.methods.dp_ebm_plus.clipping import EDGES
-from dprepro.methods.dp_ebm_plus.function import Damping, Function
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED, LogisticLoss, SquaredLoss
+from dprepro.methods.dp_ebm_plus import algorithm, bins, booster, counts, curator, sums
+from dprepro.methods.dp_ebm_plus.booster import Average, Booster, Damping
+from dprepro.methods.dp_ebm_plus.classes import SoftmaxLoss
+from dprepro.methods.dp_ebm_plus.clipping import EDGES, MAGNITUDES
+from dprepro.methods.dp_ebm_plus.losses import (
+    LOGISTIC,
+    POISSON,
+    SQUARED,
+    LogisticLoss,
+    Softmax,
+    SquaredLoss,
+)
 from dprepro.methods.dp_ebm_plus.queries import INTERCEPT
-from dprepro.methods.dp_ebm_plus.strategy import AutoregressiveStrategy
+from dprepro.methods.dp_ebm_plus.strategy import Mix, Strategy
 from tests.methods.dp_ebm_plus.test_algorithm import agree, fit, page
 
 
-def clipping_far_more(*of):
-    return residual_sums(*of[:6], math.floor(0.1 * of[6]), of[7])
-
-
-def groups_in_full(feature, counts):
-    answers = exact_answers(feature, counts)
-    in_groups = np.arange(answers.numbers.size) >= counts.size
-    return replace(answers, unit=answers.unit * np.where(in_groups, math.sqrt(2), 1.0))
-
-
-def next_cell(*of):
-    return np.roll(magnitude_counts(*of), 1)
-
-
 def limiting_more(*of):
-    *rows, query, changes, logistic, _ = of
-    return coded_sums(*rows, replace(query, bound=0.9 * query.bound), changes, logistic)
+    *rows, query, changes, kind, weights = of
+    return coded_sums(*rows, replace(query, bound=0.9 * query.bound), changes, kind, weights)
 
 
 def following_no_moves(*of):
-    return coded_sums(*of[:-3], {}, of[-2])
+    return coded_sums(*of[:4], {}, *of[5:])
 
 
 def following_all_but_the_last_move(*of):
-    return coded_sums(*of[:-3], dict(list(of[-3].items())[:-1]), of[-2])
+    return coded_sums(*of[:4], dict(list(of[4].items())[:-1]), *of[5:])
 
 
 def not_centred(*of):
     """Limit residuals by the norms of centred codes, but sum codes that are not."""
-    answer, (intercept, *features) = coded_sums(*of), of[-4].codes
+    answer, (intercept, *features) = coded_sums(*of), of[3].codes
     centres = np.concatenate([intercept.centre, *(code.centre for code in features)])
     return replace(answer, numbers=answer.numbers + centres * (answer.numbers[0] // 256))
 
@@ -56,12 +47,7 @@ def without_weights(*of):
     return replace(coded_sums(*of), unit=2.0**-32)
 
 
-def without_mix(code):
-    """Return what makes a code one of as many numbers as before, each of a bin alone."""
-    return {"mix": None if code.mix is None else 256 * np.eye(code.n_bins, dtype=np.int64)}
-
-
-def not_shared(decay, variances):
+def not_shared(mix, variances):
     """Return the noise of sums as if each were what one number says."""
     return np.stack([np.sqrt(variances), np.zeros(variances.size)])
 
@@ -75,62 +61,91 @@ def norms_of(change):
     return lambda code: whole_squares(replace(code, **change(code)))
 
 
-residual_sums, magnitude_counts = curator.residual_sums, curator.magnitude_counts
-exact_answers, coded_sums = curator.exact_answers, curator.coded_sums
-remember, whole_squares = Function.remember, strategy._whole_squares
-likely_code = booster_module.code
+def cells_alone(exact, query):
+    """Answer of a histogram as if its numbers were of one cell each."""
+    code = query.code
+    mix = 256 * np.eye(code.n_bins, dtype=np.int64)
+    return coded_histogram(exact, replace(query, code=replace(code, mix=mix)))
 
-BOTHS = {
-    "groups that are counted in full": (curator, "exact_answers", groups_in_full),
-    "all epochs alike": (Function, "remember", lambda f, r, e, w: remember(f, r, e, 1.0)),
-    "even shares": (booster, "EVEN_SHARE", 1.0),
-    "clips more": (curator, "coded_sums", limiting_more),
-    "ignores moves": (curator, "coded_sums", following_no_moves),
-    "sums of codes that have no weights": (curator, "coded_sums", without_weights),
+
+def asked_alone(cls, feature, counts, precision, noise, part):
+    return strategy_of(feature, counts, precision, 1e-9, part)
+
+
+def next_cell(*of):
+    return np.minimum(magnitude_cells(*of) + 1, MAGNITUDES - 1).astype(np.uint8)
+
+
+def clipping_far_more(self, query):
+    return residuals(self, replace(query, bound=0.1 * query.bound, charged=query.charged))
+
+
+def shortened_more(*of):
+    *rows, query, changes, classes, weights = of
+    return class_sums(*rows, replace(query, bound=0.9 * query.bound), changes, classes, weights)
+
+
+coded_sums, class_sums, magnitude_cells = (
+    curator.coded_sums, curator.class_sums, curator.magnitude_cells,
+)  # fmt: skip
+coded_histogram, residuals = (
+    curator.ExactAnswers._coded_histogram, curator.ExactAnswers._residuals,
+)  # fmt: skip
+whole_squares, strategy_of = sums._whole_squares, Strategy.of
+add = Average.add
+
+ALL = {
+    "numbers of one cell each": (curator.ExactAnswers, "_coded_histogram", cells_alone),
+    "all epochs alike": (Average, "add", lambda a, v, d, w: add(a, v, d, 1.0)),
     "norms of codes that are not centred": (
-        strategy, "_whole_squares", norms_of(lambda code: {"centre": 0 * code.centre}),
+        sums, "_whole_squares", norms_of(lambda code: {"centre": 0 * code.centre}),
     ),
     "norms of codes that have no weights": (
-        strategy, "_whole_squares", norms_of(lambda code: {"weights": np.ones_like(code.weights)}),
+        sums, "_whole_squares", norms_of(lambda code: {"weights": np.ones_like(code.weights)}),
     ),
-    "norms of codes that have no mix": (strategy, "_whole_squares", norms_of(without_mix)),
-    "codes that are not centred": (
-        booster_module, "code",
-        lambda k, counts, *more: replace(
-            likely_code(k, counts, *more), centre=np.zeros(counts.size, int)
-        ),
-    ),
-    "a bound for codes of norm 1": (booster_module, "typical_norm", lambda *_: 1.0),
-    "bins apart": (booster_module, "autoregressive_strategy", lambda *_: None),
-    "a longer reach": (strategy, "REACH", 0.6),
-    "noise that no bins share": (AutoregressiveStrategy, "noise", not_shared),
-    "numbers taken for sums": (AutoregressiveStrategy, "sums", lambda _, numbers: numbers),
-}  # fmt: skip
-OF_LABELS = {
-    "ignores one move": (curator, "coded_sums", following_all_but_the_last_move),
-    "sums of codes that are not centred": (curator, "coded_sums", not_centred),
-    "norms without the intercept": (strategy, "_whole_squares", without_intercept),
-    "rare bins as precisely as others": (LogisticLoss, "rare", 0.0),
-    "rare bins far more precisely": (LogisticLoss, "rare", 1.0),
-    "a lower bound": (booster_module, "LARGEST_RESIDUAL", 0.72),
+    "norms without the intercept": (sums, "_whole_squares", without_intercept),
+    "a bound for codes of norm 1": (booster, "typical_norm", lambda *_: 1.0),
+    "bins apart": (Strategy, "of", classmethod(asked_alone)),
+    "noise that no bins share": (Mix, "noise", not_shared),
+    "numbers taken for sums": (Mix, "sums", lambda _, numbers: numbers),
     "the first pace in all epochs": (Damping, "follow", lambda *_: None),
-    "whole steps": (Booster, "_stride", lambda *_: 1.0),
-    "no strays": (LogisticLoss, "expects_strays", False),
-    "more for totals": (LogisticLoss, "totals_share", 0.02),
+    "wider bins": (bins, "_SEEN", 2.0),
+    "likelier counts": (bins, "_REACHES", (1.0,)),
+    "larger effects": (booster, "half_cauchy", lambda *_: np.array([1, 1, 1, 1, 1, 9]) / 14),
+    "less for histograms": (algorithm, "HISTOGRAMS_SHARE", 0.05),
 }  # fmt: skip
-OF_NUMBERS = {
-    "clips the intercept's far more": (curator, "residual_sums", clipping_far_more),
-    "sizes in the next cell": (curator, "magnitude_counts", next_cell),
+OF_ONE = {
+    "clips more": (curator, "coded_sums", limiting_more),
+    "sums of codes that have no weights": (curator, "coded_sums", without_weights),
+    "sums of codes that are not centred": (curator, "coded_sums", not_centred),
+}
+OF_LABELS = {
+    "ignores moves": (curator, "coded_sums", following_no_moves),
+    "ignores one move": (curator, "coded_sums", following_all_but_the_last_move),
+    "a lower bound": (LogisticLoss, "bound", lambda *_: 0.5),
+    "more for totals": (LogisticLoss, "totals_share", 0.02),
+}
+OF_SIZES = {
+    "clips the intercept's far more": (curator.ExactAnswers, "_residuals", clipping_far_more),
+    "sizes in the next cell": (curator, "magnitude_cells", next_cell),
     "more for totals": (SquaredLoss, "totals_share", 0.04),
-    "half steps": (SquaredLoss, "strides", (0.5, 0.5)),
-    "whole steps": (SquaredLoss, "strides", (1.0, 1.0)),
-    "all epochs in a hurry": (Booster, "weight", lambda _, number: (number + 1.0) ** 3),
-    "one bound for all": (booster_module, "best_bound", lambda *_: EDGES[5]),
-    "fitted rows are new ones": (booster, "_optimism", lambda *_: 0.0),
+    "one bound for all": (booster, "best_bound", lambda *_: EDGES[5]),
+    "the middle at the mean": (booster, "_OFFSET", 1e-6),
+}
+OF_COUNTS = {"whole steps": (counts.CountBooster, "_change", Booster._change)}
+OF_CLASSES = {
+    "shortens more": (curator, "class_sums", shortened_more),
+    "a lower bound": (SoftmaxLoss, "bound", lambda *_: 0.7),
 }
 CHANGES = [
-    *((LOGISTIC, *change) for change in (BOTHS | OF_LABELS).items()),
-    *((SQUARED, *change) for change in (BOTHS | OF_NUMBERS).items()),
+    *((LOGISTIC, *change) for change in (ALL | OF_ONE | OF_LABELS).items()),
+    *((SQUARED, *change) for change in (ALL | OF_ONE | OF_SIZES).items()),
+    *(
+        (POISSON, *change)
+        for change in (OF_SIZES | OF_COUNTS).items()
+        if change[0] != "the middle at the mean"  # that is another number for counts
+    ),
+    *((Softmax(3), *change) for change in (ALL | OF_CLASSES).items()),
 ]
 
 

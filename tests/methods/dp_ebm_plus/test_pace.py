@@ -5,9 +5,9 @@ import pytest
 from scipy.special import expit
 
 from dprepro.methods.dp_ebm_plus import algorithm
-from dprepro.methods.dp_ebm_plus.function import Answer, Damping
+from dprepro.methods.dp_ebm_plus.booster import Answer, Damping
 from dprepro.methods.dp_ebm_plus.losses import LOGISTIC
-from tests.methods.dp_ebm_plus.stub import booster, gaussian
+from tests.methods.dp_ebm_plus.stub import booster, gaussian, learn
 
 START = 0.25
 """First pace of sixteen functions."""
@@ -81,23 +81,27 @@ def test_the_pace_stays_between_a_half_over_the_number_of_functions_and_one():
     assert (slow.value, fast.value) == (0.05, 1.0)
 
 
-def test_the_slope_is_that_of_the_log_likelihood_along_the_change():
+@pytest.mark.parametrize("ordered", [False, True])
+def test_the_slope_is_that_of_the_log_likelihood_along_the_change(ordered):
     """What the booster notes, of rows whose residuals are not clipped and without noise."""
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 3, (2, 500))
     targets = rng.integers(0, 2, 500)
-    learner = booster(codes, targets, LOGISTIC, deviation=1e-6)
-    learner.bound = 50.0
-    algorithm.epoch(learner.curator, learner, 0)
+    learner = booster(codes, targets, LOGISTIC, deviation=1e-6, ordered=ordered)
+    learner.bound, start = 50.0, learner.level.values[0]
+    learn(learner, 1)
+    level = learner.level.values[0]
     changes, before = learner.damping._before
-    along = changes[0][0] + changes[1][codes[0]] + changes[2][codes[1]]
+    along = sum(effect.values[code] for effect, code in zip(learner.effects, codes, strict=True))
+    assert len(changes) == 2
 
-    def likelihood(part):
-        return np.log(expit(part * along * (2 * targets - 1))).sum()
+    def likelihood(part, level):
+        return np.log(expit((level + part * along) * (2 * targets - 1))).sum()
 
-    assert before == pytest.approx((likelihood(1e-4) - likelihood(-1e-4)) / 2e-4, rel=1e-3)
-    algorithm.epoch(learner.curator, learner, 1)
-    after = (likelihood(1 + 1e-4) - likelihood(1 - 1e-4)) / 2e-4
+    slope = (likelihood(1e-4, start) - likelihood(-1e-4, start)) / 2e-4
+    assert before == pytest.approx(slope, rel=1e-2)
+    learn(learner, 1)
+    after = (likelihood(1 + 1e-4, level) - likelihood(1 - 1e-4, level)) / 2e-4
     first = 1 / np.sqrt(2)
     secant = 1 / max(1 - after / before, 1 / 1.5)
     assert learner.damping.value == pytest.approx(min(first * max(secant, 0.3), 1.0), rel=1e-2)
@@ -108,13 +112,14 @@ def in_sum(paced, epochs=24, copies=16):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 3, 4000)
     targets = rng.random(4000) < expit(2 * (codes - 1.0))
-    learner = booster(np.tile(codes, (copies, 1)), targets, LOGISTIC, noise=gaussian(1e-3))
-    learner.n_epochs, found = epochs, []
+    copied = np.tile(codes, (copies, 1))
+    learner = booster(copied, targets, LOGISTIC, noise=gaussian(1e-3), n_epochs=epochs)
+    found = []
     for number in range(epochs):
         if not paced:
             learner.damping.value, learner.damping._before = 1.0, None
         algorithm.epoch(learner.curator, learner, number)
-        values = sum(function.values for function in learner.functions)
+        values = sum(effect.values for effect in learner.effects)
         found.append((values[2] - values[0]) / 2)
     return np.array(found)
 

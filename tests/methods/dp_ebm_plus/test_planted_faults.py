@@ -12,10 +12,10 @@ import pytest
 from dprepro.estimators.inputs import Rows
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers, PlusCurator
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC
 from dprepro.methods.dp_ebm_plus.queries import (
+    CodedHistogram,
     CodedResiduals,
-    Histogram,
     Residuals,
     Totals,
     totals_sensitivity,
@@ -25,11 +25,10 @@ from dprepro.privacy.mechanisms import NoiseSource
 from dprepro.privacy.private_rows import PrivateRowsError
 from dprepro.privacy.query import BudgetError
 from tests.methods.dp_ebm_plus.plus_table import DOMAIN, RANGE, table
-from tests.methods.dp_ebm_plus.stub import Events, of_all_rows, replay
+from tests.methods.dp_ebm_plus.stub import BOTH, Events, of_all_rows, replay
 
 ROWS = 200
 EPOCHS = 4
-BOTH = pytest.mark.parametrize("loss", [LOGISTIC, SQUARED], ids=["classification", "regression"])
 
 
 def fit(loss):
@@ -70,7 +69,9 @@ def every_number_has_noise_of_its_own(loss):
     Noise in a count is a whole number, and 0 in one fit of several.
     """
     fits = [noise_of_a_fit(loss) for _ in range(12)]
-    counts = np.array([np.concatenate([n for q, n in fit if type(q) is Histogram]) for fit in fits])
+    counts = np.array(
+        [np.concatenate([n for q, n in fit if type(q) is CodedHistogram]) for fit in fits]
+    )
     sums = noise_of_sums(fits[0])
     assert sums.size > EPOCHS * 4
     return bool(counts.any(axis=0).all() and sums.all()) and not is_repeated(sums)

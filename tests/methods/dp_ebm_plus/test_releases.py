@@ -6,28 +6,30 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import Rows
 from dprepro.methods.dp_ebm_plus import algorithm
 from dprepro.methods.dp_ebm_plus.booster import Booster
 from dprepro.methods.dp_ebm_plus.clipping import typical_deviation
 from dprepro.methods.dp_ebm_plus.curator import ExactAnswers
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
-from dprepro.methods.dp_ebm_plus.grid import merge_fine, sum_deviations
-from dprepro.methods.dp_ebm_plus.losses import _EXPECTED, _STANDING_OUT, LOGISTIC, SQUARED
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
 from dprepro.methods.dp_ebm_plus.queries import (
+    INTERCEPT,
+    CodedHistogram,
     CodedResiduals,
-    Histogram,
     Magnitudes,
     Residuals,
     Totals,
     totals_sensitivity,
 )
+from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.curator_base import listening
-from tests.methods.dp_ebm_plus.plus_table import DOMAIN, FEATURES, RANGE, table
-from tests.methods.dp_ebm_plus.stub import Events, Stub, replay
+from dprepro.privacy.gdp import mu_of
+from tests.methods.dp_ebm_plus.plus_table import DOMAIN, RANGE, table
+from tests.methods.dp_ebm_plus.stub import BOTH, Events, Stub, replay
 from tests.methods.dp_ebm_plus.stub import exact_answers as stub_answers
-from tests.methods.dp_ebm_plus.test_booster import BOTH
+
+BUDGET = PrivacyBudget(1.0, 1e-6)
 
 
 class Replacing(Stub):
@@ -48,18 +50,31 @@ def exact(rows, loss):
     return ExactAnswers.of(Rows(X, targets.astype(float)), domain, loss)
 
 
+def fit(loss, epsilon=1.0, rows=3000, **params):
+    X, labels, y = table(rows)
+    if loss is LOGISTIC:
+        return DPEBMPlusClassifier(epsilon, domain=DOMAIN, **params).fit(X, labels)
+    return DPEBMPlusRegressor(epsilon, domain=RANGE, **params).fit(X, y)
+
+
 @BOTH
 def test_nothing_but_the_noisy_totals_says_how_many_rows_there_are(loss):
     found = []
     for rows in (2, 40, 3000):
         curator = Replacing(exact(rows, loss), np.array([200.0, 30.0, 9.0]))
-        found.append(algorithm.release_totals(curator, loss))
-    np.testing.assert_allclose(found[1:], found[:1] * 2)
-    assert found[0][0] == pytest.approx(200)
+        found.append(algorithm.totals(curator, loss, BUDGET))
+    assert found[0] == found[1] == found[2]
     ((query, _, _),) = curator.asked
-    noise = query.charged * 20.0 / 200
-    start = math.log(0.65 / 0.35) if loss is LOGISTIC else 0.15 / (1 + (noise / 0.25) ** 2)
-    assert found[0][1] == pytest.approx(start)
+    noise = query.charged * 20.0
+    assert (found[0].rows, found[0].noise) == pytest.approx((200, noise))
+    if loss is LOGISTIC:
+        assert found[0].level == pytest.approx(math.log(0.65 / 0.35))
+    else:
+        mean = 0.15 / (1 + (noise / 200 / 0.25) ** 2)
+        assert found[0].level == pytest.approx(mean)
+        # Squares count four times, so their sum has a quarter of the noise.
+        typical = typical_deviation(9 / 4 / 200 - mean**2, noise / 4 / 200)
+        assert found[0].residual == pytest.approx(typical)
 
 
 def test_a_variance_that_is_lost_in_noise_is_what_is_expected_of_any_table():
@@ -119,31 +134,16 @@ def test_targets_beyond_their_range_add_no_more(target):
     assert np.abs(labels.value).max() <= 1
 
 
-def test_no_row_is_twice_in_one_histogram():
-    X, labels, _ = table(300)
-    for k in range(3):
-        query = Histogram(1.0, 1.0, k)
-        rows = [
-            ExactAnswers.of(Rows(X.iloc[[i]], labels[[i]]), DOMAIN, LOGISTIC).answer(query).value
-            for i in range(20)
-        ]
-        np.testing.assert_allclose([np.linalg.norm(row) for row in rows], 1.0)
-
-
 @BOTH
 @pytest.mark.parametrize("n_epochs", [16, 64])
 def test_every_answer_has_the_noise_that_the_ledger_states(n_epochs, loss):
-    X, labels, y = table()
     heard = Events()
     with listening(heard):
-        if loss is LOGISTIC:
-            model = DPEBMPlusClassifier(n_epochs=n_epochs, domain=DOMAIN).fit(X, labels)
-        else:
-            model = DPEBMPlusRegressor(n_epochs=n_epochs, domain=RANGE).fit(X, y)
+        model = fit(loss, n_epochs=n_epochs)
     entries = model.ledger_.entries
     assert [entry.uses for entry in entries] == [1, 3, n_epochs]
     noise, sums = {0: [], 1: [], 2: []}, []
-    place = {Totals: 0, Histogram: 1, Residuals: 2, CodedResiduals: 2, Magnitudes: 2}
+    place = {Totals: 0, CodedHistogram: 1, Residuals: 2, CodedResiduals: 2, Magnitudes: 2}
     for query, release, answer in replay(heard.events, exact(3000, loss)):
         scale = query.charged * math.sqrt(1 / query.share)
         phase = place[type(query)]
@@ -162,66 +162,89 @@ def test_every_answer_has_the_noise_that_the_ledger_states(n_epochs, loss):
     assert np.unique(np.concatenate(sums)).size > 0.99 * np.concatenate(sums).size
 
 
-@pytest.mark.parametrize(
-    ("estimator", "domain", "seen"),
-    [
-        (DPEBMPlusClassifier, DOMAIN, LOGISTIC.bin_deviations),
-        (DPEBMPlusRegressor, RANGE, SQUARED.bin_deviations),
-    ],
-)
-def test_bins_and_booster_are_told_of_the_noise_that_is_there(estimator, domain, seen, monkeypatch):
-    told, functions = [], []
+@BOTH
+def test_bins_and_booster_are_told_of_the_noise_that_is_there(loss, monkeypatch):
+    told, boosters = [], []
+    usual = algorithm.histogram
 
-    def merging(feature, counts, error, rows, **rule):
-        told.append((error, rule["seen"]))
-        bins, bin_counts, bin_of_cell = merge_fine(feature, counts, error, rows, **rule)
-        functions.append(sum_deviations(feature, bin_of_cell, bins.n_bins, error))
-        return bins, bin_counts, bin_of_cell
+    def counting(k, feature, noise, rows):
+        told.append((k, noise, rows))
+        return usual(k, feature, noise, rows)
 
     class Watched(Booster):
-        def __init__(self, functions, *others):
-            self.uncertainties = [function.uncertainty for function in functions]
-            boosters.append(self)
-            super().__init__(functions, *others)
+        def __init__(self, *given):
+            boosters.append(given)
+            super().__init__(*given)
 
-    boosters = []
-    monkeypatch.setattr(algorithm, "merge_fine", merging)
-    monkeypatch.setattr(algorithm, "Booster", Watched)
-    X, labels, y = table()
-    model = estimator(domain=domain).fit(X, labels if domain is DOMAIN else y)
-    scale = model.ledger_.entries[1].scale
-    errors = [scale * math.sqrt(2), scale * math.sqrt(2), scale]
-    assert told == [(pytest.approx(error), seen) for error in errors]
-    assert len(functions) == len(boosters[0].uncertainties)
-    for expected, found in zip(functions, boosters[0].uncertainties, strict=True):
-        np.testing.assert_allclose(found, expected)
+    monkeypatch.setattr(algorithm, "histogram", counting)
+    monkeypatch.setattr("dprepro.methods.dp_ebm_plus.estimator.Booster", Watched)
+    _, histograms, epochs = fit(loss).ledger_.entries
+    ((_, start, _, _, deviation, _),) = boosters
+    scale = pytest.approx(histograms.noise_multiplier)
+    assert told == [(k, scale, start.rows) for k in range(3)]
+    assert deviation == pytest.approx(epochs.noise_multiplier)
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "features", "rows"),
-    [
-        # Some of the rarer label, of which there is one in five; sqrt(3 / 0.87) / mu is 1.4.
-        (8.0, 3, 5 * _EXPECTED),
-        # A part of a deviation, sqrt(K) / (sqrt(0.87) mu), and mu(0.1, 1e-6) is 0.0276.
-        (0.1, 3, 5 * _STANDING_OUT * math.sqrt(3 / 0.87) / 0.0276),
-        (0.1, 2, 5 * _STANDING_OUT * math.sqrt(2 / 0.87) / 0.0276),
-    ],
-)
-def test_a_bin_of_labels_holds_enough_to_stand_out_from_their_noise(
-    epsilon, features, rows, monkeypatch
-):
-    told = []
-    merge = algorithm.merge
+# --- epochs -------------------------------------------------------------------------------------
 
-    def merging(*known, seen, fewest):
-        told.append(fewest)
-        return merge(*known, seen=seen, fewest=fewest)
+EPOCHS = 4
 
-    monkeypatch.setattr(algorithm, "merge", merging)
-    X, labels, y = table()
-    X, known = X.iloc[:, :features], FEATURES[:features]
-    released = (30_000.0, math.log(0.2 / 0.8), 0.4, 1.0)
-    monkeypatch.setattr(algorithm, "release_totals", lambda *_: released)
-    DPEBMPlusClassifier(epsilon, domain=Domain(known, ("0", "1"))).fit(X, labels)
-    DPEBMPlusRegressor(epsilon, domain=Domain(known, (-5.0, 5.0))).fit(X, y)
-    assert told == [pytest.approx(rows, rel=0.01), 0.0]
+
+@pytest.fixture(scope="module", params=[LOGISTIC, SQUARED], ids=["classification", "regression"])
+def heard(request):
+    """Return the loss, the fitted model, and what was heard of its fit."""
+    found = Events()
+    with listening(found):
+        model = fit(request.param, 0.5, 1500, n_epochs=EPOCHS, random_state=0)
+    return request.param, model, found.events
+
+
+OF_EPOCHS = Magnitudes | Residuals | CodedResiduals
+
+
+def test_an_epoch_asks_about_all_features_in_one_query_and_spends_its_budget(heard):
+    loss, _, events = heard
+    queries = [e[0] for e in events if isinstance(e, tuple) and isinstance(e[0], OF_EPOCHS)]
+    for asked in np.reshape(np.array(queries, dtype=object), (EPOCHS, -1)):
+        kinds = [] if loss is LOGISTIC else [Magnitudes, Residuals]
+        assert [type(query) for query in asked] == [*kinds, CodedResiduals]
+        if loss is SQUARED:
+            assert asked[1].feature == INTERCEPT
+        codes = asked[-1].codes
+        assert [code.feature for code in codes] == [INTERCEPT, 0, 1, 2]
+        assert codes[0].mix is None
+        assert all(code.mix.shape == (code.n_bins,) * 2 for code in codes[1:])
+        assert 1 - 1e-9 < sum(query.share for query in asked) <= 1 + 1e-12
+
+
+def test_no_row_moves_an_epoch_by_more_than_one(heard):
+    """Rows that are nearly alone in their bin, and whose target is as far off as it can be."""
+    loss, _, events = heard
+    X, labels, y = table(1500)
+    domain, targets = (DOMAIN, labels) if loss is LOGISTIC else (RANGE, y)
+    lower, upper = (0.0, 1.0) if loss is LOGISTIC else RANGE.target
+    chosen = [int(X["money"].argmax()), int(X["x"].argmin()), 0, 1]
+    frame, far = X.iloc[chosen], np.where(np.arange(4) % 2, lower, upper)
+    rows = [
+        ExactAnswers.of(Rows(frame.iloc[[i]], np.array([target])), domain, loss)
+        for i in range(4)
+        for target in (far[i], float(targets[chosen[i]]))
+    ]
+    moved = []
+    for query, _, *own in replay(events, *rows):
+        norms = np.array([np.linalg.norm(part) for part in own])
+        assert (norms <= query.charged * (1 + 1e-12)).all()
+        if isinstance(query, OF_EPOCHS):
+            moved.append(query.share * (norms / query.charged) ** 2)
+    of_epochs = np.reshape(moved, (EPOCHS, -1, len(rows))).sum(axis=1)
+    assert 0.9 < of_epochs.max() <= 1 + 1e-9
+
+
+def test_the_ledger_composes_to_the_budget(heard):
+    _, model, _ = heard
+    entries = model.ledger_.entries
+    assert [entry.uses for entry in entries] == [1, 3, EPOCHS]
+    squares = sum(entry.uses / entry.noise_multiplier**2 for entry in entries)
+    assert squares == pytest.approx(mu_of(0.5, 1e-6) ** 2, rel=1e-6)
+    assert model.ledger_.spent_epsilon() == pytest.approx(0.5, rel=1e-3)
+    assert model.ledger_.within_budget

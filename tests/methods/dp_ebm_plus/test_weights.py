@@ -9,20 +9,15 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from dprepro.additive.bins import Pair
 from dprepro.data.domain import Domain
 from dprepro.estimators.inputs import Rows
 from dprepro.estimators.weights import read_weights
 from dprepro.methods.dp_ebm_plus import curator
-from dprepro.methods.dp_ebm_plus.counts import POISSON
+from dprepro.methods.dp_ebm_plus.bins import histogram
 from dprepro.methods.dp_ebm_plus.curator import WEIGHTED, ExactAnswers
+from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
 from dprepro.methods.dp_ebm_plus.kernel import to_units
-from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, SQUARED
-from dprepro.methods.dp_ebm_plus.one_way.bins import histogram
-from dprepro.methods.dp_ebm_plus.one_way.estimator import (
-    DPEBMPlus22Classifier,
-    DPEBMPlus22Regressor,
-)
+from dprepro.methods.dp_ebm_plus.losses import LOGISTIC, POISSON, SQUARED, Softmax
 from dprepro.methods.dp_ebm_plus.queries import (
     INTERCEPT,
     ClassCounts,
@@ -31,16 +26,12 @@ from dprepro.methods.dp_ebm_plus.queries import (
     CodedResiduals,
     Magnitudes,
     Merge,
-    PairResiduals,
     Residuals,
     Start,
     Totals,
     totals_sensitivity,
 )
-from dprepro.methods.dp_ebm_plus.queries import Histogram as PlainHistogram
-from dprepro.methods.dp_ebm_plus.softmax import Softmax
 from dprepro.methods.dp_ebm_plus.weighing import weigh, weigh_vectors, weighted_counts
-from dprepro.privacy.query import SensitivityError
 from tests.methods.dp_ebm_plus.coded_rows import random_codes
 from tests.methods.dp_ebm_plus.plus_table import DOMAIN, FEATURES, RANGE, table
 
@@ -76,7 +67,6 @@ def queries(kind, rng, exact):
         yield Magnitudes(1.0, 1.0)
         yield Residuals(0.3, 1.0, INTERCEPT, 0.3)
     for k, feature in enumerate(FEATURES):
-        yield PlainHistogram(1.0, 1.0, k)
         yield CodedHistogram.of(histogram(k, feature, 20.0, 1000.0).code)
 
 
@@ -177,10 +167,10 @@ def test_weights_are_shares_of_the_largest_rounded_down():
 
 X, LABELS, TARGETS = table(2000)
 FITS = {
-    "labels": (DPEBMPlus22Classifier, DOMAIN, LABELS),
-    "numbers": (DPEBMPlus22Regressor, RANGE, TARGETS),
-    "counts": (partial(DPEBMPlus22Regressor, loss="poisson"), COUNTS, 3 * np.round(TARGETS + 2)),
-    "classes": (DPEBMPlus22Classifier, CLASSES, LABELS + (X["x"] > 0.8).to_numpy()),
+    "labels": (DPEBMPlusClassifier, DOMAIN, LABELS),
+    "numbers": (DPEBMPlusRegressor, RANGE, TARGETS),
+    "counts": (partial(DPEBMPlusRegressor, loss="poisson"), COUNTS, 3 * np.round(TARGETS + 2)),
+    "classes": (DPEBMPlusClassifier, CLASSES, LABELS + (X["x"] > 0.8).to_numpy()),
 }
 
 
@@ -245,7 +235,7 @@ def test_rows_of_next_to_no_weight_are_hardly_there():
     other = 1 - LABELS
     both = pd.concat([X, X], ignore_index=True)
     weights = np.repeat([1.0, 0.001], 2000)
-    model = DPEBMPlus22Classifier(8, domain=DOMAIN, n_epochs=8, random_state=1)
+    model = DPEBMPlusClassifier(8, domain=DOMAIN, n_epochs=8, random_state=1)
     model.fit(both, np.append(LABELS, other), weights)
     assert model.score(X, LABELS) > 0.75
     assert model.bin_counts_[0].sum() == pytest.approx(2000, rel=0.05)
@@ -291,18 +281,12 @@ def test_a_largest_weight_is_a_positive_number(largest):
 def test_weights_of_rows_elsewhere_are_refused_by_name(tmp_path):
     path = tmp_path / "rows.parquet"
     X.assign(y=LABELS).to_parquet(path)
-    model = DPEBMPlus22Classifier(domain=DOMAIN, n_epochs=2)
+    model = DPEBMPlusClassifier(domain=DOMAIN, n_epochs=2)
     with pytest.raises(ValueError, match="rows in memory alone, but X is a table that is read in"):
         model.fit(path, "y", np.ones(2000))
     dask = pytest.importorskip("dask.dataframe")
     with pytest.raises(ValueError, match="rows in memory alone, but X is a Dask collection"):
         model.fit(dask.from_pandas(X, npartitions=2), dask.from_pandas(pd.Series(LABELS), 2), [1.0])
-
-
-def test_pairs_are_not_asked_of_weighted_rows():
-    exact = of_rows("labels", [1.0], [256])
-    with pytest.raises(SensitivityError, match="rows with weights answer nothing about pairs"):
-        exact.answer(PairResiduals(2.0, 1.0, Pair(0, 1, 2, 2), 1.0, LOGISTIC))
 
 
 def test_fault_weights_above_the_largest_let_through_are_found(monkeypatch):
