@@ -9,6 +9,7 @@ rest) on test rows, a fifth of all, drawn by class. Methods:
     classes          `dp-ebm-plus`: one query an epoch for all classes
     one at a time    `dp-ebm-plus` of two labels for each class against the rest. S fits share the
                      budget: each is mu / sqrt(S)-GDP; probabilities are scaled to add up to 1
+    DP-EBM           the same with `dp-ebm-sound`
     logistic         the same with `dp-gd-logistic`
     forest           `dp-random-forest`: epsilon-DP, with the number of rows public
     majority         the rates of the classes, without privacy
@@ -96,6 +97,7 @@ def ebm(rows: Rows, new: pd.DataFrame, domain: Domain, *given: float) -> np.ndar
 WAYS: dict[str, Callable[..., np.ndarray]] = {
     "classes": lambda *given: fitted("dp-ebm-plus", "multiclass", *given),
     "one at a time": lambda *given: one_at_a_time("dp-ebm-plus", *given),
+    "DP-EBM": lambda *given: one_at_a_time("dp-ebm-sound", *given),
     "logistic": lambda *given: one_at_a_time("dp-gd-logistic", *given),
     "forest": lambda *given: fitted("dp-random-forest", "multiclass", *given),
     "majority": majority,
