@@ -181,6 +181,10 @@ def config(
         Path | None,
         typer.Option("--output", "-o", help="The config to write.", show_default="CARD-study.yaml"),
     ] = None,
+    counts: Annotated[
+        bool,
+        typer.Option("--counts", help="The target of a regression is a count: fit its logarithm."),
+    ] = False,
     force: Force = False,
 ) -> None:
     """Write a config that compares private methods on splits of a dataset. No row is read.
@@ -198,8 +202,8 @@ def config(
     found = load_card(card)
     target = output or card.with_name(f"{card.stem}-study.yaml")
     place = os.path.relpath(card.resolve(), target.resolve().parent)
-    write_new({target: config_text(found, place)}, force)
-    methods = [entry.method for entry in load_config(target).methods]
+    write_new({target: config_text(found, place, counts)}, force)
+    methods = [entry.label for entry in load_config(target).methods]
     say(f"{target}: {', '.join(methods)} on {found.name}. Run it: dprepro run {shell(target)}")
 
 

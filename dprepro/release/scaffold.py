@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dprepro.data.card import Card
 from dprepro.methods import registry
+from dprepro.methods.entry import Guarantee
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.release.new_card import scalar
 from dprepro.runtime.errors import DpreproError
@@ -23,17 +24,34 @@ domain: public              # bounds and categories of the card; nothing is read
 splits: 10
 test_share: 0.2
 seed: 1                     # repeatable; `dprepro release` never uses one
-epsilons: [{epsilons}]
+{metrics}epsilons: [{epsilons}]
 delta: {delta:g}
 methods:
-  - dp-ebm-plus             # private, and made for release
-  - dp-ebm-sound            # private: DP-EBM with a guarantee that is proved
-  - {private}{only_one_row}
-  - {other}                     # not private: what privacy costs
+{methods}
 """
 _DELTA = 1e-6
 _EPSILONS = (0.5, 1, 4)
-_METHODS = {"binary": ("auc", "dp-logistic-fair"), "regression": ("rmse", "dp-linear-fair")}
+_PLUS = ("dp-ebm-plus", "", "private, and made for release")
+_SOUND = ("dp-ebm-sound", "", "private: DP-EBM with a guarantee that is proved")
+_EBM = ("ebm", "", "not private: what privacy costs")
+_LINEAR = ("dp-linear-fair", "", "")
+_METHODS = {
+    "binary": (_PLUS, _SOUND, ("dp-logistic-fair", "", ""), _EBM),
+    "regression": (_PLUS, _SOUND, _LINEAR, _EBM),
+    "multiclass": (
+        _PLUS,
+        ("dp-random-forest", "", "private: random trees"),
+        ("lightgbm", "", "not private: what privacy costs"),
+    ),
+    "counts": (
+        ("dp-ebm-plus", "params: {loss: poisson}", "private: the logarithm of a count"),
+        ("dp-ebm-plus", "label: as-numbers", "private: the count itself"),
+        _LINEAR,
+        _EBM,
+    ),
+}
+"""Of each kind of task the methods of a new config, with further keys, and what each is."""
+_METRICS = {"binary": "auc", "regression": "rmse", "multiclass": "accuracy", "counts": "rmse"}
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _TEMPLATES = resources.files("dprepro.release") / "template"
 
@@ -41,29 +59,48 @@ METHOD_TASKS = {"regression": "method", "binary": "counts"}
 """Kinds of task that a new method can be for, and the folder of the template of each."""
 
 
-def config_text(card: Card, place: str) -> str:
+def config_text(card: Card, place: str, counts: bool = False) -> str:
     """Return a config for a card, which lies at `place` as seen from the config.
+
+    With `counts` the numbers of a regression are counts, which a card cannot say.
 
     Raises
     ------
     DpreproError
-        If there are no methods for such data, or no public domain.
+        If there is no public domain, or if `counts` is said of what cannot be counts.
     """
-    if card.task not in _METHODS:
-        raise DpreproError(
-            f"the card of {card.name} is for {card.task}; a new config is written for binary and "
-            "regression. docs/own-data.md shows how to write one"
-        )
     if card.features is None:
         raise DpreproError(f"the card of {card.name} gives no public domain: add `features`")
-    metric, private = _METHODS[card.task]
-    is_able = _can_protect(private, card)
+    if counts and (card.task != "regression" or (card.target_bounds or (0.0,))[0] != 0):
+        raise DpreproError(
+            f"--counts is for numbers from 0 to a public largest count, and the card of "
+            f"{card.name} says `task: {card.task}`"
+            + (f", `target_bounds: {[*card.target_bounds]}`" if card.target_bounds else "")
+            + ": correct the card, or leave --counts out"
+        )
+    kind = "counts" if counts else card.task
     return _CONFIG.format(
-        title=scalar(card.title or card.name), dataset=scalar(place), metric=metric, delta=_DELTA,
-        epsilons=", ".join(map(str, _EPSILONS)), other="ebm",
-        private=private if is_able else f"{{method: {private}, rows_per_unit: 1}}",
-        only_one_row="" if is_able else "  # cannot protect several rows: one of each unit trains",
+        title=scalar(card.title or card.name), dataset=scalar(place), metric=_METRICS[kind],
+        metrics="metrics: [mean_poisson_deviance]  # of predictions above 0\n" if counts else "",
+        delta=_DELTA, epsilons=", ".join(map(str, _EPSILONS)),
+        methods="\n".join(_line(card, *each) for each in _METHODS[kind] if _takes(each[0], card)),
     )  # fmt: skip
+
+
+def _takes(name: str, card: Card) -> bool:
+    """Whether a method takes the rows of a card: some have no place for missing numbers."""
+    features = (card.features or {}).items()
+    lack = any(f.numeric and f.missing and name not in card.fill for name, f in features)
+    return not lack or registry.get(name).encoding != "one-hot"
+
+
+def _line(card: Card, name: str, keys: str, what: str) -> str:
+    """Return the line of a method of a config, with further keys, and a comment."""
+    if not _can_protect(name, card):
+        keys += f"{', ' if keys else ''}rows_per_unit: 1"
+        what += f"{'; ' if what else ''}cannot protect several rows: one of each unit trains"
+    entry = f"{{method: {name}, {keys}}}" if keys else name
+    return f"  - {entry:<23} # {what}" if what else f"  - {entry}"
 
 
 def _can_protect(name: str, card: Card) -> bool:
@@ -71,6 +108,8 @@ def _can_protect(name: str, card: Card) -> bool:
     if card.unit is None or card.rows_per_unit is None:
         return True
     method = registry.get(name)
+    if method.guarantee is Guarantee.NONE:
+        return True
     try:
         for epsilon in _EPSILONS:
             method.row_budget(PrivacyBudget(epsilon, _DELTA), card.unit, card.rows_per_unit)

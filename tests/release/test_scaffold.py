@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,22 +17,23 @@ from dprepro.experiment.plan import plan
 from dprepro.methods import registry
 from dprepro.release.scaffold import METHOD_TASKS, config_text, method_files, write_new
 from dprepro.runtime.errors import DpreproError
+from tests.commands import dprepro as command
 from tests.private_table import rows_of, write_table
 
 
-@pytest.mark.parametrize("task", ["binary", "regression"])
+@pytest.mark.parametrize("task", ["binary", "regression", "multiclass", "counts"])
 def test_a_new_config_makes_a_plan_without_rows(tmp_path: Path, task: str) -> None:
     card = write_table(tmp_path, task, rows_of(task, 4)).with_name("patients.yaml")
     (tmp_path / "patients.csv").unlink()
     path = tmp_path / "new.yaml"
-    path.write_text(config_text(load_card(card), "patients.yaml"))
+    path.write_text(config_text(load_card(card), "patients.yaml", task == "counts"))
     config = load_config(path)
     planned = plan(config, identify=False)
     assert config.domain == "public"
     assert {p.task.method for p in planned if not p.skip} == {m.method for m in config.methods}
 
 
-@pytest.mark.parametrize("task", ["binary", "regression"])
+@pytest.mark.parametrize("task", ["binary", "regression", "multiclass"])
 def test_a_new_config_of_several_rows_per_unit_can_be_run(tmp_path: Path, task: str) -> None:
     unit = "unit: person\nrows_per_unit: 3\n"
     card = write_table(tmp_path, task, rows_of(task, 4), unit).with_name("patients.yaml")
@@ -40,8 +42,48 @@ def test_a_new_config_of_several_rows_per_unit_can_be_run(tmp_path: Path, task: 
     assert outcome.exit_code == 0, outcome.exception
     planned = plan(load_config(path), identify=False)  # what `run --dry-run` does
     rows = {p.task.method: p.task.rows_per_unit for p in planned if not p.skip}
+    if task == "multiclass":
+        assert rows == {"dp-ebm-plus": 3, "lightgbm": 3}
+        return
     fair = "dp-logistic-fair" if task == "binary" else "dp-linear-fair"
     assert rows == {"dp-ebm-plus": 3, "dp-ebm-sound": 3, fair: 1, "ebm": 3}
+
+
+CLASSES = ["dp-ebm-plus", "lightgbm"]
+
+
+@pytest.mark.parametrize(
+    ("task", "lacks", "labels"),
+    [
+        ("multiclass", True, CLASSES),  # random trees take no missing numbers
+        ("multiclass", False, [*CLASSES, "dp-random-forest"]),
+        ("counts", True, ["dp-ebm-plus", "as-numbers", "dp-linear-fair", "ebm"]),
+    ],
+)
+def test_a_new_config_of_classes_or_counts_runs(
+    tmp_path: Path, task: str, lacks: bool, labels: list[str]
+) -> None:
+    rows = [(age, dose or "9", *rest) for age, dose, *rest in rows_of(task, 300)]
+    card = write_table(tmp_path, task, rows_of(task, 300) if lacks else rows)
+    card = card.with_name("patients.yaml")
+    if not lacks:
+        card.write_text(card.read_text(encoding="utf-8").replace(", missing: true", ""))
+    path, results = tmp_path / "new.yaml", tmp_path / "results"
+    command("new", "config", card, "-o", path, *["--counts"][: task == "counts"])
+    command("run", path, "--results", results, "--splits", 1, "--epsilon", 4, "--jobs", 1)
+    lines = [json.loads(line) for line in (results / "new.jsonl").read_text().splitlines()]
+    found = {line["task"]["label"]: line for line in lines if "task" in line}
+    assert {name: line["status"] for name, line in found.items()} == dict.fromkeys(labels, "ok")
+    name = "mean_poisson_deviance" if task == "counts" else "accuracy"
+    assert found["dp-ebm-plus"]["metrics"][name] > 0
+
+
+@pytest.mark.parametrize("task", ["binary", "regression"])
+def test_what_cannot_be_counts_is_refused(tmp_path: Path, task: str) -> None:
+    card = write_table(tmp_path, task, rows_of(task, 4)).with_name("patients.yaml")
+    with pytest.raises(DpreproError, match="--counts is for numbers from 0 to a public largest"):
+        command("new", "config", card, "--counts")
+    assert not list(tmp_path.glob("*-study.yaml"))
 
 
 @pytest.fixture(params=METHOD_TASKS)
