@@ -119,6 +119,32 @@ def release(
             show_default="drawn rows",
         ),
     ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            "--table",
+            metavar="PATH",
+            help="Release the rows of this table, in the place of the card's files, without having "
+            "them in memory: a parquet file, a folder of parquet files, or a CSV file.",
+            show_default="the card's files",
+        ),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            "--store",
+            metavar="FOLDER",
+            help="Where the rows of --table are kept as whole numbers until it is released.",
+            show_default="OUTPUT.store",
+        ),
+    ] = None,
+    encrypt: Annotated[
+        bool,
+        typer.Option(
+            "--encrypt",
+            help="Encrypt them there. An interrupted release then cannot go on, and counts.",
+        ),
+    ] = False,
     jobs: Annotated[
         int | None,
         # "<int range>" would leave too little room for the names at 80 columns.
@@ -137,6 +163,10 @@ def release(
     statement of what it guarantees, for people and for programs, the page of the model, and nothing
     else about the rows.
 
+    With --table the rows are those of a table in chunks, as for `dprepro fit --table`. If such a
+    release is interrupted, the same command goes on where it was: no noise is drawn twice, and the
+    book counts it once. --measure and --attack-rows need the rows in memory.
+
     Example: dprepro release card.yaml --epsilon 1 --yes
     """
     from dprepro.release.publish import Request, plan_release, publish
@@ -145,6 +175,7 @@ def release(
     asked = Request(
         card, epsilon, delta, method, config, output, clip, allow_floating_point, allow_no_export,
         allow_large_delta, other_people, audits, data_dir, registry, measure, attack, attack_rows,
+        table, store, encrypt,
     )  # fmt: skip
     plan = plan_release(asked, WordsOf(audits).of)
     for name, text in plan.lines().items():

@@ -223,11 +223,11 @@ class TableRef:
     encrypted: bool = False
 
 
-def fit_table(task: Task, data: DataRef, given: TableRef) -> Estimator:
-    """Return the task's estimator, fitted to all rows of a table that is read in chunks.
+def open_table(task: Task, data: DataRef, given: TableRef) -> CardTable:
+    """Return a table that is read in chunks, as the task's estimator is fitted to it.
 
     The card of the dataset says what is in the table; see `CardTable`. The dataset itself is not
-    read. Of each unit of the task as many rows train as it allows. Raises what the method raises.
+    read. Of each unit of the task as many rows train as it allows.
 
     Raises DpreproError if the method takes no such tables, the domain is not public, or the table
     cannot be read.
@@ -247,7 +247,15 @@ def fit_table(task: Task, data: DataRef, given: TableRef) -> Estimator:
     bound = None
     if task.unit != ROW:
         bound = UnitBound(task.rows_per_unit, key_of_all_rows(SplitKey.of(task)))
-    table = CardTable(given.path, card, store=given.store, encrypted=given.encrypted, bound=bound)
+    return CardTable(given.path, card, store=given.store, encrypted=given.encrypted, bound=bound)
+
+
+def fit_table(task: Task, data: DataRef, given: TableRef) -> Estimator:
+    """Return the task's estimator, fitted to all rows of a table that is read in chunks.
+
+    Raises what `open_table` and the method raise.
+    """
+    table, card = open_table(task, data, given), load_card(data.card)
     estimator = _fit(
         task, card.task, table, card.target, table.domain, task_seed(task, all_rows=True)
     )

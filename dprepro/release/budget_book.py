@@ -302,7 +302,7 @@ def look_ahead(entry: Entry, ledger: Ledger, rows: Rows | None = None) -> Ahead:
     DpreproError
         As `reserve`.
     """
-    book = read_book()
+    book = _but(read_book(), entry.name)
     entry = _compared(book, with_ledger(entry, ledger), rows)
     total, earlier = _allowed(book, entry)
     return Ahead(total, earlier, book.in_words(entry.like), book.in_words(entry.other_people))
@@ -310,6 +310,8 @@ def look_ahead(entry: Entry, ledger: Ledger, rows: Rows | None = None) -> Ahead:
 
 def reserve(entry: Entry, ledger: Ledger, rows: Rows | None = None) -> Total:
     """Enter a release before its noise is drawn, and return what its dataset then has spent.
+
+    A release that was begun already, and goes on, takes the place of its own entry.
 
     The total is at the delta of the card's limit, or at the sum of all deltas.
 
@@ -332,7 +334,7 @@ def reserve(entry: Entry, ledger: Ledger, rows: Rows | None = None) -> Total:
     """
     entry = with_ledger(entry, ledger)
     with in_use(book_path(), *_USE) as path:
-        book = _checked(path)
+        book = _but(_checked(path), entry.name)
         entry = _compared(book, entry, rows)
         total, _ = _allowed(book, entry)
         book.register_id = register_id()
@@ -541,6 +543,12 @@ def with_ledger(entry: Entry, ledger: Ledger) -> Entry:
     except ValueError as error:
         raise DpreproError(f"the budget book cannot keep what is to be spent: {error}") from error
     return entry
+
+
+def _but(book: Book, name: str) -> Book:
+    """Return the book without the release of this name."""
+    left = [entry for entry in book.entries if entry.name != name]
+    return book.model_copy(update={"entries": left})
 
 
 def _compared(book: Book, entry: Entry, rows: Rows | None) -> Entry:

@@ -16,6 +16,9 @@ import hashlib
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryFile
 
 import numpy as np
 import pandas as pd
@@ -25,6 +28,7 @@ from scipy.optimize import linear_sum_assignment
 from dprepro.data.cell_values import number_of
 from dprepro.data.dataset import Dataset
 from dprepro.data.register import secret_of
+from dprepro.rows.folder import disk_errors
 
 _ROWS = 128
 """Rows of a sketch: 15 of them in the other table, of 128, are found nearly always."""
@@ -110,30 +114,24 @@ class Rows:
 
     Parameters
     ----------
-    dataset
-        With X, y and, if the card has any, units.
+    given
+        A dataset, with X, y and, if the card has any, units; or what is kept of one in chunks.
     are_others
         Whether the owner of the data says that they are other people, however alike they are.
     """
 
-    def __init__(self, dataset: Dataset, are_others: bool = False) -> None:
+    def __init__(self, given: Dataset | KeptDigests, are_others: bool = False) -> None:
         self.are_others = are_others
-        X, key = dataset.X, secret_of("likeness of rows")
-        columns = {f"feature {name}": X[name] for name in X}
-        columns["target"] = pd.Series(dataset.y)
-        if dataset.units is not None:
-            columns["unit"] = pd.Series(pd.Categorical(dataset.units))
-        chosen = sorted(columns, key=lambda n: hashlib.blake2b(n.encode(), key=key).digest())
-        self._columns = {name: columns[name] for name in chosen[:_COLUMNS]}
-        self._key, self._size = key, len(dataset.y)
+        self._given = given if isinstance(given, KeptDigests) else _Columns(given)
         self._known: dict[str, Likeness | None] = {}
 
     def sketch(self) -> Sketch:
         """Return the sketch of rows drawn at random, as the operating system gives randomness."""
-        drawn = np.random.default_rng().permutation(self._size)[:_ROWS]
-        cells = [_digests(column.iloc[drawn], self._key) for column in self._columns.values()]
+        size, names = self._given.size, self._given.names
+        drawn = np.random.default_rng().choice(size, min(size, _ROWS), replace=False)
+        cells = [self._given.of(name, drawn) for name in names]
         text = base64.b64encode(np.column_stack(cells).astype("<u4").tobytes()).decode()
-        return Sketch(columns=list(self._columns), cells=text)
+        return Sketch(columns=names, cells=text)
 
     def likeness_to(self, sketch: Sketch) -> Likeness | None:
         """Return in what these rows are like those of a sketch; None if they are other people."""
@@ -143,7 +141,7 @@ class Rows:
 
     def _compared_to(self, sketch: Sketch) -> Likeness | None:
         cells = sketch.digests
-        pairs = _matched(sketch.columns, cells, self._counted)
+        pairs = _matched(sketch.columns, cells, self._ascending)
         if len(pairs) < min(_FEWEST, len(sketch.columns)) or not len(cells):
             return None
         for chosen in _choices(len(pairs)):
@@ -154,22 +152,111 @@ class Rows:
                 return Likeness(evidence.share, len(some))
             if len(some) == len(pairs) and evidence.of_all > -_UNDECIDED:
                 named = sum(sketch.columns[k] == name for k, name in pairs)
-                if 2 * named >= max(len(sketch.columns), len(self._columns)):
+                if 2 * named >= max(len(sketch.columns), len(self._given.names)):
                     return Likeness(math.nan, len(some))
         return None
 
     @cached_property
     def _cells(self) -> dict[str, np.ndarray]:
-        return {name: _digests(column, self._key) for name, column in self._columns.items()}
+        return {name: self._given.of(name, slice(None)) for name in self._given.names}
 
     @cached_property
-    def _counted(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Of each column its digests, ascending, and in which share of the rows each is."""
-        found = {n: np.unique(cells, return_counts=True) for n, cells in self._cells.items()}
-        return {n: (values, times / self._size) for n, (values, times) in found.items()}
+    def _ascending(self) -> dict[str, np.ndarray]:
+        return {name: self._given.keep(np.sort(cells)) for name, cells in self._cells.items()}
 
     def __repr__(self) -> str:
-        return f"Rows({len(self._columns)} columns)"
+        return f"Rows({len(self._given.names)} columns)"
+
+
+class _Columns:
+    """The columns by which rows of a dataset are compared.
+
+    Attributes
+    ----------
+    names
+        "feature NAME", "target" and "unit", up to `_COLUMNS`; in the same order for all tables.
+    size
+        How many rows there are: private.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        X, key = dataset.X, secret_of("likeness of rows")
+        columns = {f"feature {name}": X[name] for name in X}
+        columns["target"] = pd.Series(dataset.y)
+        if dataset.units is not None:
+            columns["unit"] = pd.Series(pd.Categorical(dataset.units))
+        chosen = sorted(columns, key=lambda n: hashlib.blake2b(n.encode(), key=key).digest())
+        self.names = chosen[:_COLUMNS]
+        self._columns, self._key, self.size = columns, key, len(dataset.y)
+
+    def of(self, name: str, rows: slice | np.ndarray) -> np.ndarray:
+        """Return the digests of some cells of a column, uint32 (rows,)."""
+        return _digests(self._columns[name].iloc[rows], self._key)
+
+    def keep(self, digests: np.ndarray) -> np.ndarray:
+        """Return digests of a column, uint32 (n,), where those of all cells are."""
+        return digests
+
+
+class KeptDigests:
+    """What `Rows` needs of a table that comes in chunks: four bytes for each cell, all private.
+
+    They lie in files without a name, which are gone when the process ends, however it does.
+
+    Parameters
+    ----------
+    folder
+        Where there is room for them; None keeps them in memory.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self.names: list[str] = []
+        self.size = 0
+        self._parts: dict[str, _Part] = {}
+
+    def add(self, dataset: Dataset) -> None:
+        """Add the rows of a chunk, which has the columns of all others."""
+        columns = _Columns(dataset)
+        self.names = columns.names
+        self.size += columns.size
+        for name in self.names:
+            part = self._parts.setdefault(name, _Part(self._folder))
+            part.add(columns.of(name, slice(None)))
+
+    def of(self, name: str, rows: slice | np.ndarray) -> np.ndarray:
+        """See `_Columns`."""
+        return self._parts[name].whole()[rows]
+
+    def keep(self, digests: np.ndarray) -> np.ndarray:
+        """See `_Columns`."""
+        part = _Part(self._folder)
+        part.add(digests)
+        return part.whole()
+
+
+class _Part:
+    """Numbers that come one after the other, uint32, in a file without a name or in memory."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        with disk_errors(folder or ""):
+            # It has no name, and is there as long as somebody looks at it.
+            self._file = BytesIO() if folder is None else TemporaryFile(dir=folder)  # noqa: SIM115
+
+    def add(self, numbers: np.ndarray) -> None:
+        with disk_errors(self._folder or ""):
+            self._file.write(np.ascontiguousarray(numbers, np.uint32).data.cast("B"))
+
+    def whole(self) -> np.ndarray:
+        """Return all of them, (n,)."""
+        if isinstance(self._file, BytesIO):
+            return np.frombuffer(self._file.getbuffer(), np.uint32)
+        with disk_errors(self._folder or ""):
+            self._file.flush()
+            if not self._file.tell():
+                return np.empty(0, np.uint32)
+            return np.memmap(self._file, np.uint32, "r")
 
 
 def holds_most_of(dataset: Dataset, X: pd.DataFrame, y: np.ndarray) -> bool:
@@ -215,18 +302,20 @@ class _Evidence:
 
 
 def _matched(
-    names: list[str], cells: np.ndarray, counted: dict[str, tuple[np.ndarray, np.ndarray]]
+    names: list[str], cells: np.ndarray, table: dict[str, np.ndarray]
 ) -> list[tuple[int, str]]:
-    """Return which column of a sketch is which of a table: by name, else by what is in it."""
-    common, alike = np.zeros((2, len(names), len(counted)))
+    """Return which column of a sketch is which of a table: by name, else by what is in it.
+
+    Of each column of the table the digests are given in order.
+    """
+    common, alike = np.zeros((2, len(names), len(table)))
     for k, column in enumerate(cells.T):
         values, times = np.unique(column, return_counts=True)
-        for j, (theirs, shares) in enumerate(counted.values()):
-            at = np.minimum(np.searchsorted(theirs, values), len(theirs) - 1)
-            is_there = theirs[at] == values
-            common[k, j] = times[is_there].sum() / len(column)
-            alike[k, j] = np.minimum(times / len(column), shares[at])[is_there].sum()
-    place = {name: j for j, name in enumerate(counted)}
+        for j, theirs in enumerate(table.values()):
+            found = _times(values, theirs)
+            common[k, j] = times[found > 0].sum() / len(column)
+            alike[k, j] = np.minimum(times / len(column), found / max(len(theirs), 1)).sum()
+    place = {name: j for j, name in enumerate(table)}
     known = [(k, place[name]) for k, name in enumerate(names)
              if name in place and common[k, place[name]] >= _COMMON]  # fmt: skip
     for k, j in known:
@@ -234,7 +323,7 @@ def _matched(
     # Renamed columns: what is in them, and of several with the same values how often each is.
     guessed = zip(*linear_sum_assignment(common + alike, maximize=True), strict=True)
     known += [(k, j) for k, j in guessed if common[k, j] >= _COMMON]
-    return [(int(k), list(counted)[j]) for k, j in known]
+    return [(int(k), list(table)[j]) for k, j in known]
 
 
 def _choices(columns: int) -> list[np.ndarray]:
@@ -256,7 +345,7 @@ def _summed(cells: list[np.ndarray]) -> np.ndarray:
 
 def _compared(theirs: np.ndarray, ours: np.ndarray) -> _Evidence:
     """Compare how often rows of a sketch occur in a table with how often its own do."""
-    ours = np.sort(ours)
+    ours.sort()
     own = ours[np.random.default_rng(2).integers(len(ours), size=_OWN)]
     same, other = (_law(_times(own, ours) - less) for less in (0, 1))
     # Once each: what is often in one table and seldom in the other are different people.

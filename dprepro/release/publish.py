@@ -22,6 +22,7 @@ from dprepro.estimators.contract import ledger_of
 from dprepro.experiment.config import ExperimentConfig, load_config
 from dprepro.experiment.environment import git_state
 from dprepro.experiment.record import Task
+from dprepro.experiment.worker import DataRef, TableRef, open_table
 from dprepro.methods.entry import Method
 from dprepro.privacy.budget import PrivacyBudget
 from dprepro.privacy.guarantee_status import AuditVerdict, AuthorsWord
@@ -37,7 +38,7 @@ from dprepro.release.budget_book import (
     reserve,
     settle,
 )
-from dprepro.release.fitting import fit_model
+from dprepro.release.fitting import fit_model, of_table
 from dprepro.release.folder import (
     MODEL,
     Page,
@@ -77,6 +78,8 @@ from dprepro.release.statement import (
     Together,
     round_up,
 )
+from dprepro.release.table_rows import checked_table, of_files
+from dprepro.rows.folder import deletion_at_the_end, release_in
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.terminal import error_console
 from dprepro.runtime.threads import granted
@@ -119,6 +122,11 @@ class Request:
         How many shadow models are attacked before anything is spent; None: none.
     attack_rows
         A file of public rows that they are fitted to; None: rows are drawn.
+    table
+        A table of rows in the place of the card's files, which is read in chunks.
+    store, encrypts
+        The folder that keeps its rows during the fit, that of `output` and ".store" unless given,
+        and whether they are encrypted there.
     """
 
     card: str
@@ -138,6 +146,9 @@ class Request:
     measure: float | None = None
     attack: int | None = None
     attack_rows: Path | None = None
+    table: Path | None = None
+    store: Path | None = None
+    encrypts: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,6 +169,10 @@ class Plan:
         What is known of the ledger of a method of the publisher's own; None of other methods.
     measuring
         How it is measured; None if it is not.
+    dataset, table
+        The rows: in memory, or in a table that is read in chunks; the other one is None.
+    is_begun
+        Whether it goes on with a release that was interrupted, whose budget counts already.
     """
 
     asked: Request
@@ -168,9 +183,11 @@ class Plan:
     method: Method
     ledger: Ledger
     largest: AdditiveModel
-    dataset: Dataset
+    dataset: Dataset | None
+    table: TableRef | None
     rows: Rows
     entry: Entry
+    is_begun: bool
     ahead: Ahead
     beware: str
     word: AuthorsWord | None
@@ -188,7 +205,10 @@ class Plan:
         how += PARALLEL if total.is_parallel else ""
         mixed = mixed_in_words((e.spent.adjacency for e in ahead.earlier), ledger.adjacency)
         lines = {
-            "Release": f"all rows of {card.title or card.name}, to {self.place}",
+            "Release": f"all rows of {self._of_what()}, to {self.place}",
+            "Goes on": self.is_begun
+            and "with the release that was interrupted: its budget counts already, and is not "
+            "charged again",
             "Method": f"{self.method.name}{self._params_in_words()}, {noise} noise, no seed",
             "Spends": f"epsilon {ledger.spent_epsilon():.4g} of the stated {ledger.epsilon:g}",
             "Measures": "" if self.measuring is None else self.measuring.in_words(),
@@ -213,6 +233,10 @@ class Plan:
             "Beware": self.beware,
         }
         return {name: text for name, text in lines.items() if text}
+
+    def _of_what(self) -> str:
+        title = self.card.title or self.card.name
+        return title if self.table is None else f"{self.table.path}, by the card of {title}"
 
     def _params_in_words(self) -> str:
         """Return the parameters that a config gives, such as `loss: poisson`."""
@@ -245,11 +269,12 @@ def plan_release(asked: Request, word_of: Callable[[str, str | None], AuthorsWor
         If the release is not possible or not allowed; the message says what to change.
     """
     card = load_card(asked.card)
-    refuse_exact_facts(card)
+    refuse_exact_facts(card, own_table=asked.table is not None)
     if asked.needs_registry and card.deployment is None:
         raise DpreproError(_NO_DEPLOYMENT.format(card=asked.card))
     place = asked.output or Path(f"{card.name}-release")
     refuse_existing(place)
+    table = _table_of(asked, place)
     if asked.attack_rows is not None and asked.attack is None:
         raise DpreproError("--attack-rows are for an attack: add --attack, such as --attack 200")
     if not 0 < asked.epsilon < float("inf"):
@@ -278,23 +303,84 @@ def plan_release(asked: Request, word_of: Callable[[str, str | None], AuthorsWor
     ledger = planning.require_sound(planned.ledger, planned.why_missing, floats)
     word = word_of(method.name, ledger.code)
     planning.refuse_refuted(method.name, word, asked.audits)
+    task, dataset = planned.task, None
     with shown_progress(error_console(), "reading the rows"):
-        dataset = checked_rows(asked.card, card, asked.data_dir, asked.clips)
-    entry = Entry(
-        name=new_name(), date=_today(), dataset=card.name,
-        card=place_of(card, asked.card), rows=identity_of(card, dataset, asked.data_dir),
-        method=method.name, ledger={}, limit=card.budget_limit,
-    )  # fmt: skip
-    rows = Rows(dataset, asked.other_people)
+        if table is None:
+            dataset = checked_rows(asked.card, card, asked.data_dir, asked.clips)
+            tokens = identity_of(card, dataset, asked.data_dir)
+            rows = Rows(dataset, asked.other_people)
+        else:
+            task = of_table(task)
+            opened = open_table(task, DataRef.of(experiment), table)
+            tokens, rows = checked_table(opened, card, asked.clips, asked.other_people)
+    entry, is_begun = _begun(table, ledger, Entry(
+        name=new_name(), date=_today(), dataset=card.name, card=place_of(card, asked.card),
+        rows=tokens, method=method.name, ledger={}, limit=card.budget_limit,
+    ))  # fmt: skip
     model = with_ledger(largest[0] if largest else planned.model, ledger)
     take_card(model, card)
-    if measuring is not None:
+    if measuring is not None and dataset is not None:
         measuring.complete(model, none_of(dataset))
         ledger = planning.require_sound(ledger_of(model), "", floats)
     return Plan(
-        asked, card, place, experiment, planned.task, method, ledger, model, dataset, rows, entry,
-        look_ahead(entry, ledger, rows), beware, word, measuring,
+        asked, card, place, experiment, task, method, ledger, model, dataset, table, rows, entry,
+        is_begun, look_ahead(entry, ledger, rows), beware, word, measuring,
     )  # fmt: skip
+
+
+def _table_of(asked: Request, place: Path) -> TableRef | None:
+    """Return the table that is given, and where its rows are kept.
+
+    Raises DpreproError on options that need the rows in memory, or a table that is not given.
+    """
+    if asked.table is None:
+        if asked.store is not None or asked.encrypts:
+            raise DpreproError("--store and --encrypt are about the rows of --table: name a table")
+        return None
+    for option, value in (("--measure", asked.measure), ("--attack-rows", asked.attack_rows)):
+        if value is not None:
+            raise DpreproError(
+                f"{option} needs the rows in memory, and those of --table are read in chunks: "
+                f"leave {option} out, or release from the files of the card, without --table. "
+                "Nothing was spent"
+            )
+    store = asked.store or place.with_name(f"{place.name}.store")
+    return TableRef(asked.table, store.expanduser(), asked.encrypts)
+
+
+def _begun(table: TableRef | None, ledger: Ledger, entry: Entry) -> tuple[Entry, bool]:
+    """Return the entry, with the name of the interrupted release whose rows lie in the store.
+
+    Beside it is whether that one counts: its noise may have been drawn. The answers in the store
+    are those that it has paid for, and none is drawn again.
+
+    Raises
+    ------
+    DpreproError
+        If another release lies there, or one that the book does not list as begun.
+    """
+    name = "" if table is None or table.encrypted else release_in(table.store or Path())
+    if not name:
+        return entry, False
+    found = next((e for e in read_book().entries if e.name == name), None)
+    same = (
+        found is not None
+        and found.status != "released"
+        and (found.rows, found.method) == (entry.rows, entry.method)
+        and _guarantee(found.spent) == _guarantee(ledger)
+    )
+    if found is None or not same:
+        raise DpreproError(
+            f"{table and table.store} is left of another release, or of one that the budget book "
+            "does not list as begun: of other rows, another method, epsilon or delta. Give the "
+            "same options to go on with it, or name another folder with --store. What it spent "
+            "stays spent. Nothing else was spent and nothing was written"
+        )
+    return entry.model_copy(update={"name": name}), found.counts
+
+
+def _guarantee(ledger: Ledger) -> tuple[object, ...]:
+    return ledger.budget, ledger.unit, ledger.rows_per_unit, ledger.adjacency
 
 
 def _today() -> str:
@@ -330,11 +416,14 @@ def publish(plan: Plan, audits: list[AuditRecord], page: Page, jobs: int = 1) ->
     folder = StagingFolder(plan.place, page)
 
     def save(model: AdditiveModel) -> None:
-        save_fitted(model, plan.experiment.name, plan.task, folder.folder / MODEL, all_rows=True)
+        save_fitted(
+            model, plan.experiment.name, plan.task, folder.folder / MODEL, all_rows=True,
+            own_table=plan.table is not None,
+        )  # fmt: skip
 
     def keep(model: AdditiveModel) -> None:
         try:
-            if not set(files_of(plan.card, asked.data_dir)) <= set(entry.rows):
+            if not set(_files(plan)) <= set(entry.rows):
                 raise DpreproError("the files of the rows changed during the release")
             folder.make_way()
             save(model)
@@ -344,19 +433,22 @@ def publish(plan: Plan, audits: list[AuditRecord], page: Page, jobs: int = 1) ->
 
     def fit() -> AdditiveModel:
         fitted = partial(fit_model, plan.experiment, plan.task, asked.data_dir, all_rows=True)
-        if plan.measuring is None:
-            return fitted(dataset=plan.dataset)
+        if plan.measuring is None or plan.dataset is None:
+            return fitted(dataset=plan.dataset, table=plan.table)
         training, held_out = divided(plan.dataset, plan.task.unit, plan.task.rows_per_unit)
         model = fitted(dataset=training)
         plan.measuring.complete(model, held_out)
         return model
 
     try:
-        with folder:
+        # What a fit to a table has had lies in its store until the release is there as a whole.
+        with folder, deletion_at_the_end("" if asked.encrypts else entry.name):
             rehearse(folder, lambda: save(plan.largest), first, exports=not asked.allows_no_export)
             what = f"fitting {entry.method} to all rows"
             with granted(jobs), shown_progress(error_console(), what):
-                _, total = fit_reserved(entry, plan.ledger, fit, keep, plan.rows)
+                _, total = fit_reserved(
+                    entry, plan.ledger, fit, keep, plan.rows, is_begun=plan.is_begun
+                )
             statement = folder.state(publisher(**of_the_book(entry, total)))
             folder.publish()
             settle(
@@ -367,11 +459,26 @@ def publish(plan: Plan, audits: list[AuditRecord], page: Page, jobs: int = 1) ->
             )
             return statement
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(_written(folder)) from None
+        raise KeyboardInterrupt(_written(folder) + _goes_on(plan)) from None
     except DpreproError as error:
         if folder.is_published or folder.is_kept:
             raise DpreproError(f"{error}. {_written(folder)}") from error
         raise
+
+
+def _files(plan: Plan) -> list[str]:
+    """Return tokens of the files of the rows, as they are now."""
+    if plan.table is None:
+        return files_of(plan.card, plan.asked.data_dir)
+    return of_files(open_table(plan.task, DataRef.of(plan.experiment), plan.table))
+
+
+def _goes_on(plan: Plan) -> str:
+    """Return whether the same command goes on where a release was interrupted, in words."""
+    store = None if plan.table is None or plan.table.encrypted else plan.table.store
+    if store is None or not release_in(store):
+        return ""
+    return f". The same command goes on with what is in {store}, which is private"
 
 
 def _attacked(plan: Plan, models: int, jobs: int) -> AttackRecord:
@@ -386,7 +493,7 @@ def _attacked(plan: Plan, models: int, jobs: int) -> AttackRecord:
     public = None
     if plan.asked.attack_rows is not None:
         public = read_public_rows(plan.asked.attack_rows, plan.card)
-        if holds_most_of(plan.dataset, *public):
+        if plan.dataset is not None and holds_most_of(plan.dataset, *public):
             raise DpreproError(
                 f"half or more of the rows of {plan.asked.attack_rows} are rows of the release, "
                 "which are not public; or values are so few that rows of other people are equal. "
@@ -422,6 +529,7 @@ def fit_reserved(
     fit: Callable[[], AdditiveModel],
     keep: Callable[[AdditiveModel], None],
     rows: Rows | None = None,
+    is_begun: bool = False,
 ) -> tuple[AdditiveModel, Total]:
     """Return the model of `fit`, whose ledger is in the budget book before it draws noise.
 
@@ -430,7 +538,8 @@ def fit_reserved(
 
     Beside it is what all releases of its rows then have spent, this one as planned. A fit that
     fails before its first noise is cancelled in the book. Any other counts, also one that is
-    interrupted or killed.
+    interrupted or killed. One that `is_begun` counts whatever happens: it may have drawn noise
+    before.
 
     Raises
     ------
@@ -443,7 +552,8 @@ def fit_reserved(
             model = fit()
         except BaseException:
             # Who else draws, and when, nobody sees.
-            if not (may_have_drawn() or (planned.code and planned.floating_point)):
+            unseen = planned.code and planned.floating_point
+            if not (is_begun or may_have_drawn() or unseen):
                 settle(entry.name, "cancelled")
             raise
     ledger = ledger_of(model)

@@ -98,14 +98,64 @@ def no_domain(card: Card) -> str:
 def identity_of(card: Card, dataset: Dataset, data_dir: Path | None) -> list[str]:
     """Return tokens of the rows: of each file that holds them, and of the values that are in it.
 
-    The values know the rows again after they were written to a file of another format. Then come
-    the tokens of units, if the card has any; see `of_units`.
+    The values know the rows again after they were written to a file of another format: twice, as
+    earlier books have them, and as they are known of a table in chunks. Then come the tokens of
+    units, if the card has any; see `of_units`.
     """
+    values, units = ValuesDigest(), UnitTokens(card)
+    values.add(dataset)
+    units.add(dataset.units)
     return [
         *files_of(card, data_dir),
         token_of(f"release of values {values_digest(_in_order(dataset.X), dataset.y)}"),
-        *_units(card, dataset.units),
+        values.token(),
+        *units.tokens(),
     ]
+
+
+class ValuesDigest:
+    """A digest of all values of a table, the same for any division into chunks.
+
+    It does not depend on the order of columns and of a card's categories.
+    """
+
+    def __init__(self) -> None:
+        self._columns: dict[str, hashlib._Hash] = {}
+
+    def add(self, dataset: Dataset) -> None:
+        """Add the rows of a chunk, which has the columns of all others."""
+        for name in dataset.X:
+            column = dataset.X[name]
+            if isinstance(column.dtype, pd.CategoricalDtype):
+                texts = [*map(str, column.cat.categories), ""]  # the last one is of missing values
+                known = np.array([_word(text, k < len(texts) - 1) for k, text in enumerate(texts)])
+                self._add(f"categories {name}", known[column.cat.codes.to_numpy()])
+            else:
+                self._add(f"numbers {name}", _canonical(column.to_numpy()))
+        self._add("target", _canonical(dataset.y))
+
+    def _add(self, name: str, values: np.ndarray) -> None:
+        digest = self._columns.setdefault(name, hashlib.sha256())
+        digest.update(np.ascontiguousarray(values).data.cast("B"))
+
+    def token(self) -> str:
+        """Return the token of the rows so far."""
+        said = [f"{name}\0{digest.hexdigest()}" for name, digest in sorted(self._columns.items())]
+        return token_of(
+            f"release of cells {hashlib.sha256(chr(0).join(said).encode()).hexdigest()}"
+        )
+
+
+def _word(text: str, is_there: bool) -> int:
+    digest = hashlib.sha256(f"{is_there} {text}".encode()).digest()
+    return int.from_bytes(digest[:7], "little")
+
+
+def _canonical(values: np.ndarray) -> np.ndarray:
+    """Return numbers as little-endian float64, of which one is 0 and one is missing."""
+    numbers = np.asarray(values, "<f8") + 0.0
+    numbers[np.isnan(numbers)] = np.nan
+    return numbers
 
 
 def known_rows(
@@ -133,16 +183,30 @@ def of_units(tokens: Iterable[str], kind: Literal["values", "column"]) -> set[st
     return {token for token in tokens if token.startswith(f"{_UNIT}{kind} ")}
 
 
-def _units(card: Card, units: np.ndarray | None) -> list[str]:
-    if units is None:
-        return []
-    digest = hashlib.sha256("\0".join(units).encode()).hexdigest()
-    raw_names = [{new: old for old, new in source.rename.items()} for source in card.sources]
-    columns = sorted({raw.get(str(card.unit), str(card.unit)) for raw in raw_names})
-    return [
-        f"{_UNIT}values {token_of(f'release of units {digest}')}",
-        f"{_UNIT}column {json.dumps(columns)}",
-    ]
+class UnitTokens:
+    """Tokens of the units of rows, which may come in chunks; none if the card has no units."""
+
+    def __init__(self, card: Card) -> None:
+        self._card, self._digest, self._are_any = card, hashlib.sha256(), False
+
+    def add(self, units: np.ndarray | None) -> None:
+        """Add the units of a chunk, object (n,)."""
+        if units is not None and len(units):
+            between = "\0" if self._are_any else ""
+            self._digest.update((between + "\0".join(units)).encode())
+            self._are_any = True
+
+    def tokens(self) -> list[str]:
+        """Return the tokens of the units so far."""
+        card = self._card
+        if card.unit is None:
+            return []
+        raw_names = [{new: old for old, new in source.rename.items()} for source in card.sources]
+        columns = sorted({raw.get(card.unit, card.unit) for raw in raw_names})
+        return [
+            f"{_UNIT}values {token_of(f'release of units {self._digest.hexdigest()}')}",
+            f"{_UNIT}column {json.dumps(columns)}",
+        ]
 
 
 def files_of(card: Card, data_dir: Path | None) -> list[str]:
@@ -157,6 +221,11 @@ def files_of(card: Card, data_dir: Path | None) -> list[str]:
         elif digest := file_digest(card, part, data_dir):
             contents.append(f"file {digest}")
     return [token_of(f"release of {content}") for content in contents]
+
+
+def file_token(digest: str) -> str:
+    """Return the token of a file with this SHA-256, as `files_of` has it."""
+    return token_of(f"release of file {digest}")
 
 
 def _in_order(X: pd.DataFrame) -> pd.DataFrame:
@@ -178,8 +247,10 @@ def compared_facts(card: Card) -> list[str]:
     return [f"{words}, which the card states and which was compared" for words in stated]
 
 
-def refuse_exact_facts(card: Card) -> None:
+def refuse_exact_facts(card: Card, own_table: bool = False) -> None:
     """Refuse a card by which the existence of a release would disclose more than its statement.
+
+    With `own_table` the rows are not those of the card's files, and private whatever it says.
 
     Raises
     ------
@@ -193,7 +264,7 @@ def refuse_exact_facts(card: Card) -> None:
             "else counts, which no epsilon covers. Drop repeated rows from the file by a rule that "
             "looks at one owner at a time, and take `distinct` out of the card"
         )
-    if card.is_public:
+    if card.is_public and not own_table:
         return
     facts = card.expect.model_dump(exclude_none=True)
     named = [

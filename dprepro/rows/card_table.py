@@ -129,7 +129,7 @@ class CardTable(Table):
         """
         self.check(kinds)
         kept, before = self._kept(chunk_rows), 0
-        for rows in self._cleaned(chunk_rows):
+        for rows in self.cleaned(chunk_rows):
             X, y = rows.X, rows.y
             if kept is not None:
                 chosen = np.flatnonzero(kept[before : before + len(y)])
@@ -145,11 +145,15 @@ class CardTable(Table):
         if self._bound is None:
             return None
         owners = Owners(self._bound)
-        for rows in self._cleaned(chunk_rows):
+        for rows in self.cleaned(chunk_rows):
             owners.add(rows.X, rows.y, np.asarray(rows.units))
         return owners.kept()
 
-    def _cleaned(self, chunk_rows: int | None) -> Iterator[Cleaned]:
+    def cleaned(self, chunk_rows: int | None = None) -> Iterator[Cleaned]:
+        """Yield all rows, of each unit as many as there are, clean and with their units.
+
+        Raises DpreproError as `chunks`.
+        """
         card, others, before = self._card, set[str](), 0
         marks = marks_of(card, self._source)
         for raw in self._raw.records(self._raw_kinds, chunk_rows):
@@ -182,6 +186,11 @@ class CardTable(Table):
     def known_rows(self) -> int | None:
         """How many rows there are, if the files say so, and all are read: private."""
         return self._raw.known_rows if self._bound is None else None
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files, in the order in which they are read."""
+        return self._raw.paths
 
     @property
     def bytes_read(self) -> tuple[int, int] | None:

@@ -41,13 +41,14 @@ def value_of(line: bytes) -> Any:
 
 MANIFEST = "store.json"
 ANSWERS = "answers.jsonl"
-_LOCK, _OVER = "lock", "over"
-_OURS = {MANIFEST, f"{MANIFEST}.new", _OVER}
+_LOCK, _OVER, _RELEASE = "lock", "over", "book-entry"
+_OURS = {MANIFEST, f"{MANIFEST}.new", _OVER, _RELEASE}
 """Where there are files, one of these is there: from the first file to the last."""
 _OTHERS = {ANSWERS, "targets", "scores", "marks"}
 """Where these are, and the manifest is not, it was lost."""
 _OWN = re.compile(
-    rf"({MANIFEST}|codes-\d+)(\.new)?|{ANSWERS}|{_LOCK}|{_OVER}|targets|scores|marks|cells-\d+"
+    rf"({MANIFEST}|codes-\d+)(\.new)?|{ANSWERS}|{_LOCK}|{_OVER}|{_RELEASE}|targets|scores|marks|"
+    r"cells-\d+"
 )
 _BLOCK = bytes(2**20)
 
@@ -66,7 +67,8 @@ class Folder:
     From then on its owner alone can open it, also if it was there before.
 
     Raises StoreError if another process uses it, if it holds other files, or if it cannot be made,
-    or not be closed to others.
+    or not be closed to others. In `deletion_at_the_end` of a release it has a note of which one
+    that is; it is an error if it holds another, or answers of none.
 
     Parameters
     ----------
@@ -97,6 +99,26 @@ class Folder:
                     f"another fit uses {self.path} now: wait until it is over, or name another "
                     "folder"
                 ) from None
+            try:
+                self._note_release(_OF_RELEASE.get())
+            except BaseException:
+                self.release()
+                raise
+
+    def _note_release(self, name: str) -> None:
+        if not name:
+            return
+        noted = release_in(self.path)
+        if noted != name and (noted or (self.path / ANSWERS).is_file()):
+            raise StoreError(
+                f"{self.path} holds the rows and answers of another fit or release: name another "
+                "folder, or delete this one"
+            )
+        if not noted:
+            with self.open_file(_RELEASE, "wb") as file:
+                file.write(name.encode())
+                synced(file)
+            self.sync()
 
     def read_manifest(self) -> dict[str, Any] | None:
         """Return what `write_manifest` wrote last; None where there is no whole store.
@@ -199,6 +221,8 @@ class Folder:
         What cannot be deleted is a warning: the model of a fit must not be lost by it.
         """
         try:
+            # First: where this note is, answers of its release are there, or none was ever given.
+            (self.path / _RELEASE).unlink(missing_ok=True)
             self._empty()
             if are_of_posix():
                 (self.path / _LOCK).unlink(missing_ok=True)  # before others can lock it
@@ -222,7 +246,7 @@ class Folder:
         for path in self.path.iterdir():
             if path.name not in {_LOCK, *_OURS}:
                 path.unlink()
-        for name in _OURS:
+        for name in _OURS - {_RELEASE}:
             (self.path / name).unlink(missing_ok=True)
 
     def _refuse_other_files(self) -> None:
@@ -238,16 +262,25 @@ class Folder:
 
 
 _FINISHED: ContextVar[list[Folder] | None] = ContextVar("finished", default=None)
+_OF_RELEASE: ContextVar[str] = ContextVar("of_release", default="")
+
+
+def release_in(path: Path) -> str:
+    """Return the name of the release whose fit left a folder; empty where there is none."""
+    note = path / _RELEASE
+    with disk_errors(path):
+        return note.read_text(encoding="utf-8") if note.is_file() else ""
 
 
 @contextmanager
-def deletion_at_the_end() -> Iterator[None]:
+def deletion_at_the_end(release: str = "") -> Iterator[None]:
     """Delete the folders of fits that finish in this context at its end, and not if it fails.
 
-    A fit to the same rows then makes the same model again, of the answers that are kept.
+    A fit to the same rows then makes the same model again, of the answers that are kept. With the
+    name of a `release` it is noted in the folder, until this is deleted: see `release_in`.
     """
     folders: list[Folder] = []
-    token = _FINISHED.set(folders)
+    token, named = _FINISHED.set(folders), _OF_RELEASE.set(release)
     try:
         yield
     except BaseException:
@@ -256,6 +289,7 @@ def deletion_at_the_end() -> Iterator[None]:
         raise
     finally:
         _FINISHED.reset(token)
+        _OF_RELEASE.reset(named)
     for folder in folders:
         folder.delete()
 

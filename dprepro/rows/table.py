@@ -255,6 +255,11 @@ class Table:
         """How much of a text file the latest pass has read, and its size; else None."""
         return self._files.bytes_read
 
+    @property
+    def paths(self) -> list[Path]:
+        """The files, in the order in which they are read."""
+        return [Path(state["path"]) for state in self._files.identity()["files"]]
+
     def identity(self) -> dict[str, Any]:
         """Return what tells this table from others, and from itself after a change. JSON-able.
 

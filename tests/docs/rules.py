@@ -119,6 +119,11 @@ RULES = {
             HERE,
             shows=("to run on 2 worker",),
         ),
+        Rule(
+            "dprepro release shop.yaml --epsilon 1 --delta 1e-6 --table customers.parquet --yes "
+            "--output large",
+            replace=(("customers.parquet", "shop.csv"),),
+        ),
     ),
     "PRIVACY.md": (
         Rule("dprepro ledger adult", "--method dp-ebm-gdp --method dp-ebm-sound"),

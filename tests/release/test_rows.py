@@ -93,7 +93,7 @@ def test_the_same_values_are_known_in_a_file_of_another_format(tmp_path: Path) -
     table = pd.read_csv(other.with_name("patients.csv"))
     table[["y", "ward", "dose", "age"]].to_parquet(other.with_name("patients.parquet"))
     other.write_text(other.read_text(encoding="utf-8").replace("patients.csv", "patients.parquet"))
-    assert len(identity(one) & identity(other)) == 1
+    assert len(identity(one) & identity(other)) == 2  # as earlier books have them, and in chunks
     assert not set(files_of(load_card(one), None)) & set(files_of(load_card(other), None))
 
 
