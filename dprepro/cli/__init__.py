@@ -8,10 +8,12 @@ import inspect
 import os
 import sys
 import warnings
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TextIO
+from typing import Any, TextIO
 
 import typer
+from typer.core import TyperGroup
 
 from dprepro import __version__
 from dprepro.cli.completion import complete_names
@@ -20,8 +22,55 @@ from dprepro.runtime.errors import DEBUG_VARIABLE, DpreproError, DpreproWarning,
 from dprepro.runtime.text import visible
 from dprepro.runtime.threads import require_memory, settle_threads
 
+
+class _Commands(Mapping[str, Any]):
+    """The commands by name, each imported when it is asked for: a start asks for one of them."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a command, or a group of commands."""
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def _make(self, name: str) -> Any:
+        module = _MODULES[name]
+        found = getattr(importlib.import_module(f"{__name__}.{module}"), name.replace("-", "_"))
+        alone = typer.Typer()
+        if isinstance(found, typer.Typer):
+            alone.add_typer(found, name=name)
+        else:
+            alone.command(name)(found)
+        _flow(alone)
+        complete_names(alone)
+        return typer.main.get_group(alone).commands[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the names in the order of the help."""
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        """Return how many commands there are."""
+        return len(_MODULES)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a command of this name."""
+        return name in _MODULES
+
+
+class _Group(TyperGroup):
+    """The command line as a whole."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands = _Commands()  # type: ignore[assignment]
+
+
 app = typer.Typer(
     name="dprepro",
+    cls=_Group,
     help=(
         "Reproduce experiments on interpretable models trained with differential privacy.\n\n"
         "Example: dprepro run quickstart && dprepro table --config quickstart"
@@ -50,27 +99,14 @@ def _root(
 
 _MODULES = {
     "audit": "audit", "budget": "budget", "check": "check", "cite": "cite", "compare": "compare",
-    "configs": "catalogue", "data": "data", "documents": "catalogue", "edit": "models",
-    "export": "export", "export-crate": "export", "fit": "models", "forensics": "forensics",
-    "ledger": "ledger", "methods": "catalogue", "new": "new", "paper": "paper", "plot": "plot",
-    "predict": "predict", "release": "release", "report": "report", "results": "results",
+    "configs": "catalogue", "documents": "catalogue", "edit": "models", "export": "export",
+    "export-crate": "export", "fit": "models", "forensics": "forensics", "ledger": "ledger",
+    "methods": "catalogue", "predict": "predict", "release": "release", "report": "report",
     "run": "run", "schema": "schema", "score": "models", "show": "show", "table": "table",
-    "tree": "tree", "tune": "tune", "verify": "release", "votes": "show",
-    "withdraw": "budget",
+    "tree": "tree", "tune": "tune", "verify": "release", "votes": "show", "withdraw": "budget",
+    "data": "data", "new": "new", "paper": "paper", "plot": "plot", "results": "results",
 }  # fmt: skip
 """In which module of this folder each command is, a function or a group of its name."""
-
-
-def _add_commands() -> None:
-    for name, module in _MODULES.items():
-        found = getattr(importlib.import_module(f"{__name__}.{module}"), name.replace("-", "_"))
-        if isinstance(found, typer.Typer):
-            app.add_typer(found, name=name)
-        else:
-            app.command(name)(found)
-
-
-_add_commands()
 
 
 def _flow(commands: typer.Typer) -> None:
@@ -83,10 +119,6 @@ def _flow(commands: typer.Typer) -> None:
     for group in commands.registered_groups:
         if group.typer_instance is not None:
             _flow(group.typer_instance)
-
-
-_flow(app)
-complete_names(app)
 
 
 _PRINTING = {
