@@ -429,12 +429,17 @@ class PackedJournal:
     @cached_property
     def lines(self) -> list[Line]:
         """All lines that are kept as they are: those of no record, nearly always."""
-        kinds, texts = self._columns(["kind", "line"])
+        kinds, texts, _ = self._begun
         places = np.flatnonzero(_is_valid(texts)).tolist()
         return [
             Line(place - number, kinds[place].as_py(), texts[place].as_py().encode())
             for number, place in enumerate(places)
         ]
+
+    @cached_property
+    def _begun(self) -> list[pa.Array]:
+        # Read at once: each look into a small file takes as long as what it finds.
+        return self._columns(["kind", "line", "task"])
 
     @property
     def has_records_as_lines(self) -> bool:
@@ -444,13 +449,15 @@ class PackedJournal:
     @cached_property
     def tasks(self) -> list[Task]:
         """The distinct tasks of the records, each as that of split 0."""
-        return [_task(text) for text in self._columns(["task"])[0].dictionary.to_pylist()]
+        return [_task(text) for text in self._begun[2].dictionary.to_pylist()]
 
     @cached_property
     def table(self) -> RecordTable:
         """The records, without those among `lines`."""
-        names = [n for n in self._file.schema_arrow.names if n not in ("kind", "line", *_TIE)]
+        begun = ("kind", "line", "task")
+        names = [n for n in self._file.schema_arrow.names if n not in (*begun, *_TIE)]
         columns = dict(zip(names, self._columns(names), strict=True))
+        columns["task"] = self._begun[2]
         is_record = _is_valid(columns["key"])
 
         def codes(name: str) -> NDArray[np.int64]:
@@ -472,7 +479,6 @@ class PackedJournal:
 
         statuses = [STATUSES.index(each) for each in columns["status"].dictionary.to_pylist()]
         rest = {row: json.loads(text) for row, text in texts("rest").items()}
-        self.tasks = [_task(text) for text in columns["task"].dictionary.to_pylist()]
         return RecordTable(
             _keys(columns["key"]),
             self.tasks,

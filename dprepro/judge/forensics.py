@@ -339,8 +339,9 @@ def _other_splits(document: Document, results: Results) -> Iterator[Judgement]:
         for result in filter(None, own):
             task = result.task
             for twin in alike[task.method, result.dataset, task.epsilon]:
-                same = replace(twin.task, label=task.label, seed=task.seed, split=task.split)
-                if twin.task.seed != task.seed and same == task:
+                if twin.task.seed == task.seed:
+                    continue
+                if replace(twin.task, label=task.label, seed=task.seed, split=task.split) == task:
                     by_seed[twin.task.seed].append(twin)
         for seed, found in by_seed.items():
             place = (document.paper, table, dataset, method)

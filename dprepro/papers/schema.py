@@ -70,11 +70,13 @@ class Selector(Strict):
         asked = [
             (field, named) for field in Selector.model_fields if (named := getattr(self, field))
         ]
+        selected = [cell for cell in printed if self.matches(cell)]
+        if all({*named} <= {_value(cell, field) for cell in selected} for field, named in asked):
+            return
         for field, named in asked:
             known = list(dict.fromkeys(_value(cell, field) for cell in printed))
             for value in named:
                 require_known(value, known, f"{where}: {field}: no printed cell has", "")
-        selected = [cell for cell in printed if self.matches(cell)]
         for field, named in asked:
             together = {_value(cell, field) for cell in selected}
             for value in named:

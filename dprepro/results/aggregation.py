@@ -100,7 +100,7 @@ def planned_splits(
 
     Where no plan says, as many as the fullest cell of the same dataset has.
     """
-    present = np.unique(table.task[rows])
+    present = np.flatnonzero(np.bincount(table.task[rows])).tolist()
     fullest: dict[str, set[int]] = defaultdict(set)
     if plan is None:
         for position in present:
@@ -111,7 +111,7 @@ def planned_splits(
         task = table.tasks[position]
         keys = (plan.cells or {}).get((task.label, task.epsilon)) if plan else None
         known = plan.splits if plan else len(fullest[task.dataset])
-        found[int(position)] = len(keys) if keys else known
+        found[position] = len(keys) if keys else known
     return found
 
 
@@ -146,11 +146,15 @@ class HeldJournal:
         """The records that count."""
         return self.table.records(self.rows)
 
+    @cached_property
+    def names_code(self) -> NDArray[np.bool_]:
+        """Of each ledger of the table, and of none, whether a method of one's own wrote it."""
+        return np.array([*(bool(found.get("code")) for found in self.table.ledgers), False])
+
     @property
     def own_ledgers(self) -> Iterator[TaskLedger]:
         """Of the records that count, those with the ledger of a method of one's own."""
-        table = self.table
-        names_code = np.array([*(bool(found.get("code")) for found in table.ledgers), False])
+        table, names_code = self.table, self.names_code
         for row in self.rows[names_code[table.ledger[self.rows]]].tolist():
             yield table.tasks[table.task[row]], table.ledger_of(row)
 
@@ -198,8 +202,9 @@ class HeldJournal:
         ]
         return sorted(parts, key=lambda part: part.place)
 
-    def planned(self) -> list[ResultCell]:
-        """Return the cells of the plan that no record answers to.
+    @cached_property
+    def planned(self) -> Sequence[ResultCell]:
+        """The cells of the plan that no record answers to.
 
         A plan has keys and no tasks. The other fields of a task are copied from another record, one
         of the same label if there is one.
@@ -427,6 +432,8 @@ def _one_of_each_ledger(finished: _Counting) -> Iterator[tuple[RecordTable, int]
 
 def _words(part: Part) -> Iterator[AuthorsWord | None]:
     table = part.journal.table
+    if not part.journal.names_code.any():  # as nearly always
+        return
     for _, row in _one_of_each_ledger([(table, part.rows)]):
         ledger = table.ledger_of(row)
         yield part.journal.words.of(part.task.method, ledger.get("code")) if ledger else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from dprepro.experiment.journal import JournalTable, journal_files
@@ -60,7 +61,7 @@ class Results:
         """Whether a cell is of private rows, so that its scores are not covered by epsilon."""
         return any(cell.task.is_private for cell in self.cells)
 
-    @property
+    @cached_property
     def begun(self) -> tuple[ResultCell, ...]:
         """Those of `planned` whose label and epsilon both have records in their journal.
 
@@ -201,7 +202,7 @@ def assemble(journals: Sequence[HeldJournal]) -> Results:
         for part in journal.parts:
             by_settings[part.task.cell].append(part)
     cells = [make_cell(parts) for parts in by_settings.values()]
-    planned = [cell for journal in journals for cell in journal.planned()]
+    planned = [cell for journal in journals for cell in journal.planned]
     named = told_apart([*cells, *planned])
     return Results(
         named[: len(cells)],

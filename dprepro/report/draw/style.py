@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from matplotlib.axes import Axes
@@ -164,7 +165,12 @@ def metric_label(metric: Metric) -> str:
 
 def text_width(text: str, size: float) -> float:
     """Return the inches that a line of text takes at a size in points."""
-    found = text_to_path.get_text_width_height_descent(text, FontProperties(size=size), False)
+    return _width(text, FontProperties(size=size))
+
+
+@lru_cache(maxsize=1 << 12)  # the panels of a page have the same names
+def _width(text: str, font: FontProperties) -> float:
+    found = text_to_path.get_text_width_height_descent(text, font, False)
     return float(found[0]) / POINTS_PER_INCH
 
 
