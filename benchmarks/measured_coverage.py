@@ -5,11 +5,12 @@
 
 Rows are drawn from a known population, divided, fitted and measured as `dprepro release --measure`
 does, again and again. What is true is computed from 100,000 other rows and the same model: for a
-regression the root of the mean squared residual and the mean residual, with residuals clipped as
-the statement says, and the root without clipping. A line is a setting: the coverage for all rows,
-then that for groups, pooled, of which some are small; the share of intervals of groups that noise
-hides, which are not counted; and the mean width of the error's interval for all rows, over the
-error.
+regression, and for counts, the root of the mean squared residual and the mean residual, with
+residuals clipped as the statement says, and the root without clipping; for several classes how
+often the likeliest is wrong, and the rows of each class are groups, too. A line is a setting: the
+coverage for all rows, then that for groups, pooled, of which some are small; the share of intervals
+of groups that noise hides, which are not counted; and the mean width of the error's interval for
+all rows, over the error. What a task does not have is "-".
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ from dprepro.release.measured import Figure, Measured, measured_of
 from dprepro.release.measuring import Measuring, divided
 from dprepro.release.planning import public_domain
 
-KINDS = {"regression": ("normal", "student", "lognormal"), "binary": ("even", "seldom", "noisy")}
+KINDS = {
+    "regression": ("normal", "student", "lognormal"), "binary": ("even", "seldom", "noisy"),
+    "multiclass": ("alike", "rare"), "counts": ("poisson", "spread"),
+}  # fmt: skip
 ROWS, EPSILONS = (1000, 5000), (1.0, 4.0)
 SHARE, DELTA = 0.5, 1e-5
 POPULATION = 100_000
@@ -54,11 +58,14 @@ features:
   step: {{numeric: [0, 1]}}
   ward: {{categories: [a, b, c]}}
 """
-TARGETS = {"regression": "target_bounds: [-8, 8]", "binary": 'positive: "1"\nlabels: ["0", "1"]'}
+TARGETS = {
+    "regression": "target_bounds: [-8, 8]", "binary": 'positive: "1"\nlabels: ["0", "1"]',
+    "multiclass": 'labels: ["0", "1", "2"]', "counts": "target_bounds: [0, 40]",
+}  # fmt: skip
 
 
 def drawn(kind: str, n: int, rng: np.random.Generator) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return features and targets; in ward c residuals are twice as large."""
+    """Return features and targets; in ward c what the features do not say is twice as large."""
     codes = rng.choice(3, n, p=OFTEN)
     X = pd.DataFrame({"curve": rng.normal(size=n).clip(-4, 4), "step": rng.random(n)})
     X["ward"] = pd.Categorical.from_codes(codes, WARDS)
@@ -66,6 +73,16 @@ def drawn(kind: str, n: int, rng: np.random.Generator) -> tuple[pd.DataFrame, np
     if kind in KINDS["binary"]:
         score = {"even": 2 * signal - 1, "seldom": 2 * signal - 4, "noisy": signal / 3}[kind]
         return X, (rng.random(n) < expit(score / np.where(codes == 2, 2, 1))).astype(np.int64)
+    if kind in KINDS["multiclass"]:
+        first = {"alike": 0.5, "rare": -2.5}[kind]
+        scores = np.column_stack([np.full(n, first), signal, 1 - signal])
+        noise = rng.gumbel(size=(n, 3)) * np.where(codes == 2, 2, 1)[:, None]
+        return X, (scores + noise).argmax(axis=1)
+    if kind in KINDS["counts"]:
+        rate = np.exp(signal / 2 + 0.5)
+        if kind == "spread":
+            rate *= rng.gamma(1 / np.where(codes == 2, 2, 0.5), np.where(codes == 2, 2, 0.5))
+        return X, np.minimum(rng.poisson(rate), 40).astype(float)
     residuals = {
         "normal": lambda: rng.standard_normal(n),
         "student": lambda: rng.standard_t(3, n) / 1.7,
@@ -75,16 +92,21 @@ def drawn(kind: str, n: int, rng: np.random.Generator) -> tuple[pd.DataFrame, np
 
 
 def true(model: Any, X: pd.DataFrame, y: np.ndarray, found: Measured) -> list[tuple[float, ...]]:
-    """Return what is true of all rows, then of each ward: what `measured` estimates."""
+    """Return what is true of each group of rows, all rows first: what `measured` estimates."""
+    codes = X["ward"].cat.codes.to_numpy()
+    groups = [codes >= 0, *(codes == k for k in range(3))]
+    if found.of_classes:
+        error = model.decision_function(X).argmax(axis=1) != y
+        groups[1:1] = [y == k for k in range(3)]
+        return [(float(error[rows].mean()), np.nan, np.nan) for rows in groups]
     if found.bound is None:
         scores = model.decision_function(X)
         error, difference = (scores > 0) != y, y - expit(scores)
     else:
         residuals = y - model.predict(X)
         error, difference = residuals**2, np.clip(residuals, -found.bound, found.bound)
-    codes = X["ward"].cat.codes.to_numpy()
     values = []
-    for rows in (codes >= 0, *(codes == k for k in range(3))):
+    for rows in groups:
         mean = float(error[rows].mean())
         of_all = float(difference[rows].mean())
         if found.bound is None:
@@ -95,16 +117,19 @@ def true(model: Any, X: pd.DataFrame, y: np.ndarray, found: Measured) -> list[tu
     return values
 
 
-def holds(figure: Figure, value: float) -> float:
-    """Return 1 if an interval holds a value, 0 if not, NaN if noise hides it."""
-    return np.nan if figure.value is None else float(figure.lower <= value <= figure.upper)
+def holds(figure: Figure | None, value: float) -> float:
+    """Return 1 if an interval holds a value, 0 if not, NaN if noise hides it or there is none."""
+    if figure is None or figure.value is None or np.isnan(value):
+        return np.nan
+    return float(figure.lower <= value <= figure.upper)
 
 
 def setting(task: str, kind: str, n: int, epsilon: float, runs: int) -> str:
     """Return the line of a setting."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "drawn.yaml"
-        path.write_text(CARD.format(task=task, target=TARGETS[task]))
+        card_task = "regression" if task == "counts" else task
+        path.write_text(CARD.format(task=card_task, target=TARGETS[task]))
         card = load_card(str(path))
     method, domain = registry.get("dp-ebm-plus"), public_domain(card)
     measuring = Measuring.of(card, method, PrivacyBudget(epsilon, DELTA), SHARE)
@@ -116,7 +141,8 @@ def setting(task: str, kind: str, n: int, epsilon: float, runs: int) -> str:
         dataset = Dataset("drawn", rows, targets, card.task, domain, "drawn", "")
         training, held_out = divided(dataset, ROW, 1)
         budget = measuring.of_fit
-        model = method.build(Setting(card.task, budget.epsilon, budget.delta, domain, None))
+        asked = Setting(card.task, budget.epsilon, budget.delta, domain, None)
+        model = method.build(asked, **({"loss": "poisson"} if task == "counts" else {}))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(training.X, training.y)
@@ -132,10 +158,12 @@ def setting(task: str, kind: str, n: int, epsilon: float, runs: int) -> str:
         widths.append((of_all.upper - of_all.lower) / (of_all.value or np.nan))
         if found.area is not None:
             areas.append(holds(found.area, float(roc_auc_score(y, model.decision_function(X)))))
-    parts = [*np.nanmean(whole, axis=0), *np.nanmean(groups, axis=0)[:2]]
-    parts[2] = parts[2] if task == "regression" else np.nanmean(areas)
-    hidden, width = np.isnan(np.array(groups)[:, 0]).mean(), np.nanmean(widths)
-    shown = " | ".join(f"{100 * part:.0f}" for part in (*parts, hidden))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that nothing was counted is NaN
+        parts = [*np.nanmean(whole, axis=0), *np.nanmean(groups, axis=0)[:2]]
+        parts[2] = np.nanmean(areas) if task == "binary" else parts[2]
+        hidden, width = np.isnan(np.array(groups)[:, 0]).mean(), np.nanmean(widths)
+    shown = " | ".join("-" if np.isnan(p) else f"{100 * p:.0f}" for p in (*parts, hidden))
     return f"| {kind} | {n:,} | {epsilon:g} | {shown} | {width:.2f} |"
 
 
@@ -144,7 +172,7 @@ def main() -> None:
     parser.add_argument("--task", choices=[*KINDS], default="regression")
     parser.add_argument("--runs", type=int, default=100)
     given = parser.parse_args()
-    third = "unclipped" if given.task == "regression" else "area"
+    third = "area" if given.task == "binary" else "unclipped"
     heads = ("kind", "rows", "epsilon", "error", "difference", third, "error, groups",
              "difference, groups", "hidden, groups", "width")  # fmt: skip
     print("| " + " | ".join(heads) + " |\n" + "| --- " * len(heads) + "|", flush=True)
