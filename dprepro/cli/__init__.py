@@ -100,8 +100,9 @@ def _root(
 _MODULES = {
     "audit": "audit", "budget": "budget", "check": "check", "cite": "cite", "compare": "compare",
     "configs": "catalogue", "documents": "catalogue", "edit": "models", "export": "export",
-    "export-crate": "export", "fit": "models", "forensics": "forensics", "ledger": "ledger",
-    "methods": "catalogue", "predict": "predict", "release": "release", "report": "report",
+    "export-crate": "export", "fit": "models", "forensics": "forensics",
+    "leaderboard": "leaderboard", "ledger": "ledger", "methods": "catalogue",
+    "predict": "predict", "release": "release", "report": "report",
     "run": "run", "schema": "schema", "score": "models", "show": "show", "table": "table",
     "tree": "tree", "tune": "tune", "verify": "release", "votes": "show", "withdraw": "budget",
     "data": "data", "new": "new", "paper": "paper", "plot": "plot", "results": "results",
@@ -122,13 +123,13 @@ def _flow(commands: typer.Typer) -> None:
 
 
 _PRINTING = {
-    "budget", "check", "cite", "compare", "configs", "data", "documents", "forensics", "ledger",
-    "methods", "paper", "results", "table", "tree", "votes",
+    "budget", "check", "cite", "compare", "configs", "data", "documents", "forensics",
+    "leaderboard", "ledger", "methods", "paper", "results", "table", "tree", "votes",
 }  # fmt: skip
 """Commands whose result is what they print: where that is lost, they have failed."""
 
 
-_READING = {"check", "compare", "forensics", "plot", "report", "results", "table"}
+_READING = {"check", "compare", "forensics", "leaderboard", "plot", "report", "results", "table"}
 """Commands that read journals and end."""
 
 

@@ -136,6 +136,10 @@ class Method:
     gist
         What sets it apart from methods whose names begin as its own does, in about five words;
         default its title. For a user who names what they share; see `registry.which`.
+    form
+        How a person can read its fitted model: ``"functions"`` (a sum of functions of one or two
+        features), ``"coefficients"``, ``"tree"``, ``"rules"``, or ``"local maps"``; empty where
+        there is only a forest, a network or a vote. For `dprepro leaderboard`.
     file
         The user's file that it is from, set when that is loaded; None for the methods here.
     code
@@ -162,6 +166,7 @@ class Method:
     repeats_within: float = REPEATS
     cite: tuple[str, ...] = ()
     gist: str = ""
+    form: str = ""
     file: Path | None = field(default=None, repr=False, compare=False)
     code: str = field(default="", repr=False, compare=False)
 

@@ -18,6 +18,7 @@ METHODS = [
         assumes=("public: bounds, categories, target range",),
         reference="Wang 2018, Algorithm 2, with one release and the eigenvalue of the noisy X'X",
         cite=("wang2018",),
+        form="functions",
         build=Made("dprepro.methods.ada_ssp.estimator:AdaSSPRegressor"),
         divides=Division.GAUSSIAN,
         repeats_within=REPEATS_PRODUCTS,

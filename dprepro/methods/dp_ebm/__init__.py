@@ -45,6 +45,7 @@ def _private(
         adjacency=ADJACENCY,
         assumes=("public: bounds, categories, target range or labels, number of rows", *assumes),
         cite=("nori2021",),
+        form="functions",
         gist=gist,
         reference=reference,
         build=Made(*_ESTIMATORS, **settings) if of_rows else _build_on_indicators(settings),
@@ -147,6 +148,7 @@ METHODS = [
         title="EBM",
         tasks=frozenset({"binary", "regression"}),
         cite=("nori2021",),
+        form="functions",
         reference="Nori et al. 2021, Algorithm 1",
         build=Made(
             "dprepro.methods.dp_ebm.ebm:EBMClassifier", "dprepro.methods.dp_ebm.ebm:EBMRegressor"

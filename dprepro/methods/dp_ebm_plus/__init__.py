@@ -20,6 +20,7 @@ METHODS = [
         adjacency=ADJACENCY,
         assumes=_ASSUMES,
         cite=("dprepro",),
+        form="functions",
         gist="ours: averaged, smoothed noisy sums",
         reference="ours, from no paper: functions from averaged, smoothed, noisy sums of residuals",
         build=Made(

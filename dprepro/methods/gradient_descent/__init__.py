@@ -18,6 +18,7 @@ METHODS = [
         assumes=("public: bounds, categories, labels",),
         reference="Song, Chaudhuri, Sarwate 2013, on all rows, under Gaussian privacy",
         cite=("song2013",),
+        form="functions",
         build=Made("dprepro.methods.gradient_descent.estimator:DPGradientDescentClassifier"),
         divides=Division.GAUSSIAN,
         defaults={"knots": 10, "steps": 100, "progress": 1.0, "largest_rate": 64.0},

@@ -42,6 +42,7 @@ def _method(
         "name": name, "title": title, "tasks": frozenset({"binary"}), "cite": ("asadi2022",),
         "reference": f"Asadi, Carmosino, Jahanara, Rafiey, Salamatian 2022, {section}",
         "build": build, "encoding": "boolean", "defaults": defaults,
+        "form": "" if "topdown" in name else "rules",
     }  # fmt: skip
     if not is_private:
         return not_private(**shared)

@@ -21,6 +21,7 @@ METHODS = [
         adjacency=ADJACENCY,
         assumes=("public: bounds, categories, target range, number of rows",),
         cite=("zhang2012", "holohan2019"),
+        form="coefficients",
         reference=(
             "Zhang et al. 2012, the mechanism of diffprivlib 0.6.6 with exact noise, on columns "
             "scaled to [-1, 1]"
@@ -34,6 +35,7 @@ METHODS = [
         title="Linear regression (as published)",
         tasks=_REGRESSION,
         cite=("pedregosa2011",),
+        form="coefficients",
         reference="scikit-learn defaults on one-hot categories and numeric features as they are",
         build=Made("sklearn.linear_model:LinearRegression"),
         repeats_within=REPEATS_PRODUCTS,
@@ -44,6 +46,7 @@ METHODS = [
         title="Linear regression (fair)",
         tasks=_REGRESSION,
         cite=("pedregosa2011",),
+        form="coefficients",
         reference="least squares on columns scaled to [-1, 1]",
         build=Made(_OURS + "PlainBoundedLinearRegression"),
         repeats_within=REPEATS_PRODUCTS,

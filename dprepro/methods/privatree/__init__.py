@@ -21,6 +21,7 @@ def _method(
         assumes=assumes,
         reference="Vos, Vos, Li, Erkin, Verwer 2023, Differentially-private decision trees",
         cite=("vos2023",),
+        form="tree",
         build=Made(
             "dprepro.methods.privatree.estimator:PrivaTreeClassifier", as_published=as_published
         ),

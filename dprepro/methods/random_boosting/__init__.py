@@ -22,6 +22,7 @@ METHODS = [
         ),
         reference="Maddock, Cormode, Wang, Maple, Jha 2022, Federated boosted decision trees",
         cite=("maddock2022",),
+        form="functions",
         build=Made("dprepro.methods.random_boosting.estimator:DPRandomBoostingClassifier"),
         divides=Division.GAUSSIAN,
         defaults={

@@ -22,6 +22,7 @@ METHODS = [
             "every bin, feature and epoch uses the noise of a single release: no guarantee",
         ),
         cite=("chatziloizos2025report",),
+        form="functions",
         reference="Chatziloizos, Zhang, Behaegel 2025, section 7",
         build=Made(
             "dprepro.methods.toy_ebm.estimator:ToyDPEBMClassifier",

@@ -21,6 +21,7 @@ METHODS = [
             "Wishart noise is not private, and its library withdrew it: no guarantee",
         ),
         cite=("sheffet2015", "imtiaz2016", "holohan2019"),
+        form="coefficients",
         reference="Sheffet 2015; Imtiaz, Sarwate 2016; as diffprivlib 0.3 with its defaults",
         build=Made("dprepro.methods.wishart_regression.estimator:WishartLinearRegression"),
         noise=Noise.FLOATING_POINT,
