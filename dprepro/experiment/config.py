@@ -466,7 +466,7 @@ def load_config(name_or_path: str | Path) -> ExperimentConfig:
     """
     source = _read(name_or_path, Path())
     values, include = _split_include(source)
-    if not values:
+    if not values or (include and _only_methods(values)):
         raise DpreproError(
             f"{source.path} describes no experiment of its own; it only includes "
             f"{', '.join(include)}; name one of those"
@@ -476,6 +476,9 @@ def load_config(name_or_path: str | Path) -> ExperimentConfig:
 
 def load_experiments(*names_or_paths: str | Path) -> list[ExperimentConfig]:
     """Return all experiments of config files, each once: included ones first, then the file's own.
+
+    A file with `include` and `methods` alone runs these methods in the included experiments in the
+    place of theirs.
 
     Raises DpreproError if a config is missing or not valid, or if configs include each other in a
     circle. The message names the file, line and key, what was given, and what is allowed.
@@ -532,10 +535,37 @@ def _collect(
         circle = " -> ".join(p.name for p in (*parents[parents.index(path) :], path))
         raise DpreproError(f"{source.path}: configs include each other in a circle: {circle}")
     values, include = _split_include(source)
+    methods = values.pop("methods") if include and _only_methods(values) else None
+    included = found if methods is None else {}
     for other in include:
-        _collect(other, source.path.parent, (*parents, path), found)
-    if values:
+        _collect(other, source.path.parent, (*parents, path), included)
+    if methods is not None:
+        for config in included.values():
+            replaced = _with_methods(config, methods, source)
+            found.setdefault(replaced._source.path.resolve(), replaced)
+    elif values:
         found.setdefault(path, _validate(values, source))
+
+
+def _with_methods(config: ExperimentConfig, methods: Any, source: YamlSource) -> ExperimentConfig:
+    """Return an included experiment with the methods of the config that includes it.
+
+    It answers to no printed table, and has the name FILE-CONFIG and so a journal of its own.
+    """
+    own = {key: v for key, v in config._source.values.items() if key not in _OF_THE_OTHER}
+    is_path = config.card != config.dataset
+    card = str(Path(config.card).resolve()) if is_path else config.card
+    values = {**own, "dataset": card, "methods": methods}
+    return _validate(values, source).renamed(f"{source.path.stem}-{config.name}")
+
+
+def _only_methods(values: Mapping[str, Any]) -> bool:
+    """Whether a config has methods, and says nothing of its own of where to run them."""
+    return "methods" in values and set(values) <= {"title", "methods"}
+
+
+_OF_THE_OTHER = ("include", "published", "hypotheses", "tuned_on")
+"""Keys of a config that are about its own methods."""
 
 
 def is_config(path: Path) -> bool:

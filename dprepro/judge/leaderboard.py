@@ -19,7 +19,7 @@ import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import get_args
 
@@ -203,13 +203,13 @@ def boards(
         cell for cell in (*results.cells, *results.planned) if math.isfinite(cell.task.epsilon)
     ]
     _require(methods, epsilons, private)
-    tables = [
-        _Table(name, results, metric) for name in dict.fromkeys(c.dataset for c in results.cells)
-    ]
+    named = dict.fromkeys(cell.dataset for cell in results.cells)
+    tables = [t for name in named if (t := _Table(name, results, metric)).finished]
+    empty = [name for name in named if name not in {table.name for table in tables}]
     kinds: list[str] = [k for k in KINDS if any(t.kind == k for t in tables) and kind in (None, k)]
     read = _Facts(results, registry, audits)
     entered = {
-        k: [n for n in read.methods if any(n in t.labels for t in tables if t.kind == k)]
+        k: [n for n in read.methods if any(n in t.finished for t in tables if t.kind == k)]
         for k in kinds
     }
     groups = {k: [t for t in tables if t.kind == k] for k in kinds}
@@ -228,6 +228,9 @@ def boards(
             and all(FILTERS[name](facts[label]) for name in only)
         ]
         board = _board(k, held, labels, epsilons, facts)
+        if board is not None and empty:
+            said = f"{', '.join(empty)}: nothing has finished there"
+            board = replace(board, left_out=(*board.left_out, said))
         found += [] if board is None else [board]
     if found:
         return found
@@ -268,7 +271,10 @@ def _require(
 
 
 class _Table:
-    """The results on one table; `labels` are the private methods that have or are to have any."""
+    """The results on one table.
+
+    `labels` are the private methods that have results or are to have any, `finished` all that have.
+    """
 
     def __init__(self, name: str, results: Results, metric: str | None) -> None:
         self.name = name
@@ -281,6 +287,7 @@ class _Table:
         self.labels = {c.task.label for c in (*cells, *planned) if math.isfinite(c.task.epsilon)}
         rules = Counter(tuple(splitting(cell.task).values()) for cell in cells if cell.values)
         self._rule = rules.most_common(1)[0][0] if rules else None
+        self.finished = {cell.task.label for cell in cells if cell.values}
         deltas = Counter(c.task.delta for c in cells if c.values and c.task.delta)
         self.delta = deltas.most_common(1)[0][0] if deltas else 0.0
         self._at: dict[tuple[str, float], ResultCell] = {}
@@ -373,7 +380,9 @@ def _board(
                 cells.append(found)
     if not cells:
         return None
-    said = [
+    absent = {n for table in tables for n in table.labels} - facts.keys()
+    said = [f"{', '.join(sorted(absent))}: no result on any of the tables"] if absent else []
+    said += [
         f"{name} at epsilon {', '.join(f'{e:g}' for e in levels)}: half of the methods or more "
         "have no result there"
         for name, levels in left_out.items()

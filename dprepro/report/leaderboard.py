@@ -140,32 +140,15 @@ def rules() -> Iterator[str]:
 
 
 def board_rows(board: Board) -> list[dict[str, Any]]:
-    """Return one flat row for each method of a board."""
-    return [
-        {
-            "board": board.kind,
-            "place": place,
-            "method": standing.label,
-            "mean_rank": standing.mean_rank,
-            "win_rate": standing.win_rate,
-            "score": standing.score,
-            "ci_low": standing.low,
-            "ci_high": standing.high,
-            "cells": standing.cells,
-            "cells_of_board": len(board.cells),
-            "tables_of_board": len(board.tables),
-            "fit_seconds": standing.facts.seconds,
-            "longest_fit_seconds": standing.facts.longest,
-            "neighbours": standing.facts.adjacency,
-            "sound": standing.facts.sound,
-            "not_sound_because": "; ".join(standing.facts.reasons),
-            "authors_word": standing.facts.is_authors_word,
-            "exact": standing.facts.exact,
-            "audit": standing.facts.audit,
-            "readable_as": standing.facts.form,
-        }
-        for place, standing in enumerate(board.standings, 1)
-    ]
+    """Return one flat row for each method of a board: the fields of `Standing` and `Facts`."""
+    rows = []
+    for place, standing in enumerate(board.standings, 1):
+        own, facts = vars(standing), vars(standing.facts)
+        row = {"board": board.kind, "place": place, **own, **facts, "sound": standing.facts.sound}
+        of = {"cells_of_board": len(board.cells), "tables_of_board": len(board.tables)}
+        del row["facts"]
+        rows.append(row | of | {"reasons": "; ".join(standing.facts.reasons)})
+    return rows
 
 
 def _flat(board: Board) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def test_journals_of_the_board_are_read_and_others_when_named(folder):
 def test_every_format_has_every_method_and_the_same_ranks(folder):
     given = ("--results", folder, "--task", "binary")
     rows = list(csv.DictReader(io.StringIO(printed(*given, "--format", "csv"))))
-    assert [(row["method"], float(row["mean_rank"])) for row in rows] == [
+    assert [(row["label"], float(row["mean_rank"])) for row in rows] == [
         ("a", 1), ("b", 2), ("c", 3)
     ]  # fmt: skip
     methods = json.loads(printed(*given, "--json"))["boards"][0]["methods"]
@@ -109,6 +109,26 @@ def test_without_journals_a_line_says_what_writes_them(tmp_path):
     assert "no journals (*.jsonl, *.parquet)" in str(outcome.exception)
 
 
+def test_one_file_puts_a_method_on_tables_of_the_board(folder):
+    path = folder / "mine.yaml"
+    path.write_text("include: [board-vote-complete, board-car]\nmethods: [dp-one-rule]\n")
+    run = ["run", str(path), "--results", str(folder), "--splits", "2", "--epsilon", "3"]
+    outcome = CliRunner().invoke(app, [*run, "--jobs", "1"])
+    assert outcome.exit_code == 0, (outcome.output, outcome.exception)
+    assert {"mine-board-vote-complete.jsonl", "mine-board-car.jsonl"} <= {
+        file.name for file in folder.iterdir()
+    }
+    piece = COMMITTED / "board-piece" / "board-vote-complete.parquet"
+    (folder / piece.name).write_bytes(piece.read_bytes())
+    given = ("--results", folder, "--task", "binary", "--dataset", "vote-complete")
+    (board,) = json.loads(printed(*given, "--epsilon", 3, "--json"))["boards"]
+    assert {cell["splits"] for cell in board["cells"]} == {2}
+    assert "dp-one-rule" in board["cells"][0]["means"]
+    everything = json.loads(printed("--results", folder, "--config", "mine-*", "--config",
+                                    "board-vote*", "--epsilon", 3, "--json"))  # fmt: skip
+    assert "car: nothing has finished there" in everything["boards"][0]["notes"][-2]
+
+
 def test_private_rows_are_named(tmp_path):
     lines = records([0.8] * 3, "a", 0.5, ledger=SOUND, data_fingerprint=f"{PRIVATE_PREFIX}1")
     lines += records([0.7] * 3, "b", 0.5, ledger=SOUND, data_fingerprint=f"{PRIVATE_PREFIX}1")
@@ -120,9 +140,9 @@ def test_any_committed_configs_make_a_board(tmp_path):
     found = json.loads(printed("--results", COMMITTED, "--config", "plus-*", "--json"))
     boards = {board["board"]: board for board in found["boards"]}
     assert set(boards) == {"binary", "regression", "all kinds"}
-    by_label = {row["method"]: row for row in boards["regression"]["methods"]}
+    by_label = {row["label"]: row for row in boards["regression"]["methods"]}
     assert by_label["dp-ebm-plus"]["sound"] is True
-    assert by_label["dp-ebm-plus"]["readable_as"] == "functions"
+    assert by_label["dp-ebm-plus"]["form"] == "functions"
     assert by_label["dp-ebm-gdp"]["sound"] is False  # it reads its domain from the rows
     assert by_label["dp-ebm-gdp"]["audit"] == "EXCEEDED"
     sound = invoke("--results", COMMITTED, "--config", "plus-*", "--sound", "--task", "regression")

@@ -302,3 +302,42 @@ def test_an_unknown_config_names_the_nearest_and_not_all() -> None:
     ) as e:
         load_config("adlut")
     assert len(str(e.value)) < 200
+
+
+class TestMethodsForIncludedConfigs:
+    @pytest.fixture
+    def written(self, tmp_path):
+        def write(text):
+            path = tmp_path / "mine.yaml"
+            path.write_text(text)
+            return path
+
+        return write
+
+    def test_they_stand_in_the_place_of_those_there(self, written):
+        path = written("title: Mine\ninclude: [adult, telco]\nmethods: [dp-ebm-plus]\n")
+        found = load_experiments(path)
+        assert [config.name for config in found] == ["mine-adult", "mine-telco"]
+        for config, name in zip(found, ("adult", "telco"), strict=True):
+            theirs = load_config(name)
+            assert [entry.label for entry in config.methods] == ["dp-ebm-plus"]
+            same = ("dataset", "metric", "epsilons", "delta", "splits", "seed", "evaluation")
+            assert [getattr(config, key) for key in same] == [getattr(theirs, key) for key in same]
+            assert config.published is None
+            assert not config.is_builtin
+
+    def test_a_card_beside_the_included_config_is_found(self, written, tmp_path):
+        (tmp_path / "there").mkdir()
+        text = "dataset: ./card.yaml\nmetric: auc\nepsilons: [1]\nmethods: [ebm]\n"
+        (tmp_path / "there" / "one.yaml").write_text(text)
+        (found,) = load_experiments(written("include: [there/one.yaml]\nmethods: [ebm]\n"))
+        assert Path(found.card).resolve() == (tmp_path / "there" / "card.yaml").resolve()
+
+    def test_mistakes_are_said_with_their_line(self, written):
+        path = written("include: [adult]\nmethods:\n  - {method: ebm, colour: red}\n")
+        with pytest.raises(DpreproError, match=r"mine\.yaml, line 3, methods\[0\]\.colour"):
+            load_experiments(path)
+
+    def test_it_is_no_experiment_of_its_own(self, written):
+        with pytest.raises(DpreproError, match="describes no experiment of its own"):
+            load_config(written("include: [adult]\nmethods: [ebm]\n"))

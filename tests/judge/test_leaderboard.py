@@ -178,6 +178,13 @@ class TestMissingCells:
         (board,) = made(tmp_path, lines)
         assert board.standings[0].label == "b"
 
+    def test_a_method_without_any_result_is_named(self, tmp_path):
+        lines = lines_of("t1", [[0.8, 0.8], [0.7, 0.7]])
+        lines += [Record(task("c", 0.5, dataset="t1"), "failed", message="no")]
+        (board,) = made(tmp_path, lines)
+        assert [s.label for s in board.standings] == ["a", "b"]
+        assert board.left_out == ("c: no result on any of the tables",)
+
     def test_without_a_constant_there_is_no_score(self, tmp_path):
         lines = [r for r in lines_of("t1", self.MEANS) if r.task.label != CONSTANT]
         (board,) = made(tmp_path, lines)
