@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.text import Text
@@ -143,11 +144,11 @@ def board_rows(board: Board) -> list[dict[str, Any]]:
     """Return one flat row for each method of a board: the fields of `Standing` and `Facts`."""
     rows = []
     for place, standing in enumerate(board.standings, 1):
-        own, facts = vars(standing), vars(standing.facts)
-        row = {"board": board.kind, "place": place, **own, **facts, "sound": standing.facts.sound}
+        own = asdict(standing)
+        own |= own.pop("facts") | {"reasons": "; ".join(standing.facts.reasons)}
         of = {"cells_of_board": len(board.cells), "tables_of_board": len(board.tables)}
-        del row["facts"]
-        rows.append(row | of | {"reasons": "; ".join(standing.facts.reasons)})
+        place_of = {"board": board.kind, "place": place}
+        rows.append(place_of | own | {"sound": standing.facts.sound} | of)
     return rows
 
 
