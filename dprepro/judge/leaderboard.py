@@ -21,14 +21,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dprepro.data.domain import TaskKind
 from dprepro.experiment.record import Task
 from dprepro.judge.comparing import PREFERRED, splitting
-from dprepro.methods.entry import Guarantee, Method
 from dprepro.privacy.guarantee_status import AuditVerdict
 from dprepro.results.audits import Audit
 from dprepro.results.folder import ResultCell, Results
@@ -38,10 +36,13 @@ from dprepro.results.runs import Spending, Timing, runs_of
 from dprepro.runtime.errors import DpreproError, nearest
 from dprepro.runtime.text import in_short
 
+if TYPE_CHECKING:
+    from dprepro.methods.entry import Method
+
 CONSTANT = "constant"
 """The label of a method without privacy that predicts the same for all rows."""
 ALL_KINDS = "all kinds"
-KINDS: tuple[TaskKind, ...] = get_args(TaskKind)
+KINDS = ("binary", "multiclass", "regression")
 FEWEST_TABLES = 5
 """Of fewer there is no interval: they say too little about other tables."""
 RESAMPLES = 10_000
@@ -485,7 +486,7 @@ class _Facts:
         reasons: Iterable[str]
         reasons = (t for s in spent for t in (*s.unaccounted, *s.gaps, *_overspent(s)))
         known = self._registry.get(task.method)
-        if known is not None and known.guarantee is Guarantee.NONE:
+        if known is not None and known.guarantee == "none":
             reasons = chain(reasons, ["promises nothing"])
         return Facts(
             task.method,
