@@ -218,4 +218,5 @@ _FIELDS: dict[str, _Check] = {
     "repeats_within": (_is_difference, "a number from 0 on"),
     "cite": (_are_texts, _TEXTS),
     "gist": (lambda value: isinstance(value, str), "a text"),
+    "form": (lambda value: isinstance(value, str), "a text"),
 }

@@ -77,6 +77,14 @@ _OTHER_ERROR = {
 _NAN = {"estimators_nan_inf"}
 # Checks of scikit-learn 1.9 alone, which have no results beside older releases.
 _NEWER = {"all_zero_sample_weights_error"}
+_WEIGHTS = {
+    *_NEWER,
+    "sample_weight_equivalence_on_dense_data",
+    "sample_weights_list",
+    "sample_weights_not_an_array",
+    "sample_weights_not_overwritten",
+}
+_ANY_WEIGHTS = {*_WEIGHTS, "sample_weights_pandas_series", "sample_weights_shape"}
 _OF_THE_FOREST = {
     *_NEWER,
     "classifier_multioutput",
@@ -114,18 +122,11 @@ ARRAYS = "rows are counted by NumPy before scikit-learn converts them"
 CASES = [
     (DPEBMClassifier(epsilon=8.0, n_epochs=20, learning_rate=0.1), {}),
     (DPEBMRegressor(epsilon=8.0, n_epochs=20, learning_rate=0.1), {}),
-    (DPEBMPlusClassifier(epsilon=8.0, n_epochs=20, observed=True), {}),
-    (DPEBMPlusRegressor(epsilon=8.0, n_epochs=20, observed=True), {}),
     (
         DPEBMPlusClassifier(epsilon=8.0, n_epochs=8, observed=True),
-        {
-            ABOVE_0: {
-                *_NEWER, "classifiers_one_label_sample_weights",
-                "sample_weight_equivalence_on_dense_data", "sample_weights_list",
-                "sample_weights_not_an_array", "sample_weights_not_overwritten",
-            }
-        },
+        {ABOVE_0: _WEIGHTS | {"classifiers_one_label_sample_weights"}},
     ),
+    (DPEBMPlusRegressor(epsilon=8.0, n_epochs=8, observed=True), {ABOVE_0: _WEIGHTS}),
     (EBMClassifier(outer_bags=2, n_epochs=200), {}),
     (EBMRegressor(outer_bags=2, n_epochs=200), {}),
     *[
@@ -155,11 +156,11 @@ CASES = [
     (
         DPEBMPlusClassifier(),
         {
-            NEEDS_DOMAIN: _ANY_FIT | _CLASSIFIER | _BINARY | _OTHER_ERROR
+            NEEDS_DOMAIN: _ANY_FIT | _CLASSIFIER | _OTHER_ERROR | _ANY_WEIGHTS
             | {"classifiers_one_label_sample_weights", "decision_proba_consistency"}
         },
     ),
-    (DPEBMPlusRegressor(), {NEEDS_DOMAIN: _ANY_FIT | _REGRESSOR | _OTHER_ERROR}),
+    (DPEBMPlusRegressor(), {NEEDS_DOMAIN: _ANY_FIT | _REGRESSOR | _OTHER_ERROR | _ANY_WEIGHTS}),
     *[
         (estimator(domain=None), {NEEDS_DOMAIN: _ANY_FIT | _REGRESSOR | _OTHER_ERROR | _NAN})
         for estimator in (DPLinearRegression, PlainBoundedLinearRegression)

@@ -152,6 +152,7 @@ WRONG = {
     "encoding": ("'onehot'", "`encoding` is 'onehot'; did you mean 'one-hot'? Allowed: 'frame', "),
     "version": ("'2'", "`version` is '2'. Allowed: a whole number"),
     "defaults": ("['var_smoothing']", "`defaults` is a list of 'var_smoothing'. Allowed: a dict"),
+    "form": ("None", "`form` is None. Allowed: a text"),
     "requires": ("''", "`requires` is ''. Allowed: the name of a module"),
     "noise": ("'exact'", "`noise` is 'exact'. Allowed: Noise.EXACT, Noise.FLOATING_POINT, None"),
     "keeps_ledger": ("1", "`keeps_ledger` is 1"),
