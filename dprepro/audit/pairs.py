@@ -271,9 +271,10 @@ KINDS = {
     "missing": _Kind("with all values missing", math.nan, None, missing=True),
     "rare": _Kind("of a category of its own", category="other"),
     "many": _Kind(
-        f"in the last of {_MANY} categories",
+        f"in the last of {_MANY} categories, of the label or target that hardly any row has",
         category=f"c{_MANY - 1}",
         categories=tuple(f"c{i}" for i in range(_MANY)),
+        few=True,
     ),
     "extreme": _Kind(f"at the bound {_FAR:g}", number=_FAR, bounds=(-_FAR, _FAR)),
     "clipped": _Kind("beyond the bounds", number=_FAR, beyond=100.0),

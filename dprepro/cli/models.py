@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.options import AllowTunedSplits, ConfigName, DataDir, one_level
+from dprepro.cli.options import AllowTunedSplits, ConfigName, DataDir, Encrypt, Store, one_level
 from dprepro.cli.streams import say
 from dprepro.runtime.errors import DpreproError
 from dprepro.runtime.files import require_writable
@@ -73,19 +73,8 @@ def fit(
             "a folder of parquet files, or a CSV file.",
         ),
     ] = None,
-    store: Annotated[
-        Path | None,
-        typer.Option(
-            "--store",
-            metavar="FOLDER",
-            help="Where the rows of --table are kept as whole numbers until the model is fitted.",
-            show_default="OUTPUT.store",
-        ),
-    ] = None,
-    encrypt: Annotated[
-        bool,
-        typer.Option("--encrypt", help="Encrypt them there; an interrupted fit then cannot go on."),
-    ] = False,
+    store: Store = None,
+    encrypt: Encrypt = False,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Threads that share the rows; they change no result.")
     ] = None,

@@ -189,6 +189,19 @@ DataDir = Annotated[
     Path | None,
     typer.Option("--data-dir", help="Folder of datasets.", show_default="$DPREPRO_DATA"),
 ]
+Store = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        metavar="FOLDER",
+        help="Where the rows of --table are kept as whole numbers until the end.",
+        show_default="OUTPUT.store",
+    ),
+]
+Encrypt = Annotated[
+    bool,
+    typer.Option("--encrypt", help="Encrypt them there; what is interrupted then cannot go on."),
+]
 Datasets = Annotated[
     list[str] | None, typer.Option("--dataset", help="Only these datasets (repeatable).")
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprepro.cli.options import DataDir, one_level
+from dprepro.cli.options import DataDir, Encrypt, Store, one_level
 from dprepro.cli.run import INTERRUPTED
 from dprepro.cli.streams import say
 from dprepro.runtime.errors import DpreproError
@@ -129,22 +129,8 @@ def release(
             show_default="the card's files",
         ),
     ] = None,
-    store: Annotated[
-        Path | None,
-        typer.Option(
-            "--store",
-            metavar="FOLDER",
-            help="Where the rows of --table are kept as whole numbers until it is released.",
-            show_default="OUTPUT.store",
-        ),
-    ] = None,
-    encrypt: Annotated[
-        bool,
-        typer.Option(
-            "--encrypt",
-            help="Encrypt them there. An interrupted release then cannot go on, and counts.",
-        ),
-    ] = False,
+    store: Store = None,
+    encrypt: Encrypt = False,
     jobs: Annotated[
         int | None,
         # "<int range>" would leave too little room for the names at 80 columns.
@@ -165,7 +151,8 @@ def release(
 
     With --table the rows are those of a table in chunks, as for `dprepro fit --table`. If such a
     release is interrupted, the same command goes on where it was: no noise is drawn twice, and the
-    book counts it once. --measure and --attack-rows need the rows in memory.
+    book counts it once. With --encrypt it cannot go on, and counts. --measure and --attack-rows
+    need the rows in memory.
 
     Example: dprepro release card.yaml --epsilon 1 --yes
     """

@@ -21,19 +21,20 @@ from dprepro.judge.leaderboard import (
 )
 from dprepro.methods import registry
 from dprepro.methods.entry import Guarantee
+from dprepro.privacy.ledger import Ledger
+from dprepro.privacy.sensitivity import ADD_REMOVE
 from dprepro.results.audits import Audit
 from dprepro.results.folder import read_results
 from dprepro.runtime.errors import DpreproError
+from tests.privacy.entries import gaussian
 from tests.report.journals import records, task, write
 
 LABELS = ("a", "b", "c", "d")
 LEVELS = (0.5, 3.0)
 TABLES = ("t1", "t2", "t3", "t4", "t5", "t6")
-SOUND = {
-    "epsilon": 1.0, "delta": 1e-6, "adjacency": "add/remove-one", "true_epsilon": 0.4,
-    "replace_one_epsilon": 0.9, "unpaid": ["fixed seed: repeatable"], "gaps": [],
-    "floating_point": [], "releases": [{"mechanism": "gaussian"}],
-}  # fmt: skip
+SOUND = Ledger(
+    1.0, 1e-6, ADD_REMOVE, [gaussian(12.0)], unaccounted=["fixed seed: repeatable"]
+).summary()
 NAN = math.nan
 
 
