@@ -170,7 +170,7 @@ def test_workflows_make_targets_that_there_are() -> None:
     made |= {name for script in scripts for name in re.findall(r"^make ([\w-]+)", script)}
     assert made <= set(targets)
     wanted = re.search(
-        r"^\$three (.*)$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE
+        r"^\$four (.*)$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE
     )
     assert wanted is not None
     left_out = {"docs-readme", "docs-others"}  # the two parts of `make docs-test`

@@ -138,8 +138,8 @@ def test_ci_calls_every_suite_and_builds_the_site():
     )
     assert len(halves) == 2
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert re.search(r'^three="make --jobs 3 ', script, re.MULTILINE)
-    calls = re.findall(r"^\$three (.*)$", script, re.MULTILINE)
+    assert re.search(r'^four="make --jobs 4 ', script, re.MULTILINE)
+    calls = re.findall(r"^\$four (.*)$", script, re.MULTILINE)
     called = {word for call in calls for word in call.split()}
     assert (suites - {"docs-test", "long-test"}) | {"lint", "docs", "check", *halves} <= called
     recipe = makefile.split("\ndocs: ")[1].split("\n\n")[0]
