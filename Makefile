@@ -62,8 +62,8 @@ endif
 # what hands them out takes a tenth of the time. Three are one more than the processors here, as some tests wait. The
 # first two are listed, so that all take about as long; the third has the others.
 PARTS = tests-of-commands tests-of-reports tests-of-methods
-COMMANDS = tests/audit tests/cli tests/release tests/tools tests/test_releases.py
-REPORTS = tests/data tests/docs tests/estimators tests/experiment tests/judge tests/papers tests/report tests/results tests/rows
+COMMANDS = tests/audit tests/cli tests/tools tests/test_releases.py
+REPORTS = tests/data tests/docs tests/estimators tests/experiment tests/judge tests/papers tests/release tests/report tests/results tests/rows
 tests-of-commands: install-dev
 	$(BIN)/python -m pytest $(COMMANDS)
 
