@@ -1,4 +1,4 @@
-"""Bins of features, where a tree may be cut, and a released tree of such cuts."""
+"""Cuts between bins of features, and a released tree of such cuts."""
 
 from __future__ import annotations
 
@@ -6,62 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
-from dprepro.data.domain import CategoricalFeature, Feature, codes_or_numbers
-
-
-@dataclass(frozen=True)
-class Bins:
-    """The bins of one feature; missing values have one of their own, the last, if there may be any.
-
-    Attributes
-    ----------
-    feature
-        The feature, as the domain describes it.
-    edges : float64 (m,)
-        Of a numeric feature, ascending: a value is in the first bin whose edge it does not exceed,
-        and in the last one above all edges. Empty for a categorical feature, whose bins are its
-        categories.
-    """
-
-    feature: Feature
-    edges: np.ndarray
-
-    @classmethod
-    def of(cls, feature: Feature, number: int) -> Bins:
-        """Return so many bins of equal width between the bounds of the feature."""
-        if isinstance(feature, CategoricalFeature):
-            return cls(feature, np.empty(0))
-        return cls.between(feature, feature.lower, feature.upper, number)
-
-    @classmethod
-    def between(cls, feature: Feature, lower: float, upper: float, number: int) -> Bins:
-        """Return so many bins of equal width between two numbers."""
-        return cls(feature, np.unique(np.linspace(lower, upper, number + 1)[1:]))
-
-    @property
-    def count(self) -> int:
-        """The number of bins."""
-        known = len(self.edges)
-        if isinstance(self.feature, CategoricalFeature):
-            known = len(self.feature.categories)
-        return max(known + self.feature.missing, 1)
-
-    def encode(self, column: pd.Series, refuse: bool = False) -> np.ndarray:
-        """Return the bin of each row, int64 (n,). Missing and unseen values are in the last one.
-
-        Raises
-        ------
-        ValueError
-            With `refuse`, on what the domain rules out. Always, if a numeric feature holds
-            something else.
-        """
-        found = codes_or_numbers(self.feature, column, refuse)
-        if isinstance(self.feature, CategoricalFeature):
-            return np.where(found < 0, self.count - 1, found)
-        codes = np.searchsorted(self.edges, np.minimum(found, self.edges[-1]), side="left")
-        return np.where(np.isnan(found), self.count - 1, codes).astype(np.int64)
+from dprepro.methods.equal_width_bins import Bins
 
 
 @dataclass(frozen=True)

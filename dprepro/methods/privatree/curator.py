@@ -26,7 +26,8 @@ import numpy as np
 
 from dprepro.data.domain import CategoricalFeature, Domain, numbers_of
 from dprepro.estimators.inputs import Rows
-from dprepro.methods.privatree.bins import Bins, Cuts, below
+from dprepro.methods.equal_width_bins import Bins
+from dprepro.methods.privatree.bins import Cuts, below
 from dprepro.privacy.curator_base import Curator
 from dprepro.privacy.ledger import Ledger
 from dprepro.privacy.mechanisms import LaplaceMechanism, PermuteAndFlipMechanism

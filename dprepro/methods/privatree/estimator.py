@@ -19,8 +19,9 @@ from dprepro.estimators.inputs import (
     read_training_rows,
     resolve_domain_of,
 )
+from dprepro.methods.equal_width_bins import Bins
 from dprepro.methods.privatree import ADJACENCY
-from dprepro.methods.privatree.bins import Bins, Tree
+from dprepro.methods.privatree.bins import Tree
 from dprepro.methods.privatree.curator import (
     NOISY_SIZE,
     Cut,

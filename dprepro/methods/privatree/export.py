@@ -29,7 +29,8 @@ from dprepro.additive.export.plain import (
 from dprepro.additive.export.sql import Query, check
 from dprepro.data.card_parts import MISSING_TEXTS
 from dprepro.data.domain import CategoricalFeature
-from dprepro.methods.privatree.bins import Bins, Tree
+from dprepro.methods.equal_width_bins import Bins
+from dprepro.methods.privatree.bins import Tree
 from dprepro.methods.privatree.estimator import PrivaTreeClassifier
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from dprepro.data.domain import CategoricalFeature
 
 if TYPE_CHECKING:  # what draws a tree loads nothing that trains one
-    from dprepro.methods.privatree.bins import Bins, Tree
+    from dprepro.methods.equal_width_bins import Bins
+    from dprepro.methods.privatree.bins import Tree
     from dprepro.methods.privatree.estimator import PrivaTreeClassifier
 
 

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from dprepro.data.domain import CategoricalFeature, NumericFeature
-from dprepro.methods.privatree.bins import Bins, Cuts, Tree, below
+from dprepro.methods.equal_width_bins import Bins
+from dprepro.methods.privatree.bins import Cuts, Tree, below
 
 
 def test_a_value_is_in_the_first_bin_whose_edge_it_does_not_exceed():

@@ -10,7 +10,8 @@ from scipy.optimize import minimize_scalar
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
 from dprepro.estimators.inputs import Rows
-from dprepro.methods.privatree.bins import Bins, Cuts
+from dprepro.methods.equal_width_bins import Bins
+from dprepro.methods.privatree.bins import Cuts
 from dprepro.methods.privatree.curator import (
     NOISY_SIZE,
     RANGES,

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from dprepro.data.domain import CategoricalFeature, Domain, NumericFeature
+from dprepro.methods.equal_width_bins import Bins
 from dprepro.methods.privatree import export
-from dprepro.methods.privatree.bins import Bins, Tree
+from dprepro.methods.privatree.bins import Tree
 from dprepro.methods.privatree.estimator import PrivaTreeClassifier
 from dprepro.methods.privatree.rules import Leaf, Question, questions, to_text
 from dprepro.release.predicting import NewRows
