@@ -193,8 +193,16 @@ def scaled_targets(estimator: type[Any]) -> Any:
             return found
         return np.ldexp(found.astype(np.float64), self._power) + self._centre
 
-    own = {"fit": fit, "predict": predict, "__module__": estimator.__module__}
+    def reduce(self: Any) -> tuple[Any, ...]:
+        return _unpickled, (estimator,), self.__getstate__()
+
+    own = {"fit": fit, "predict": predict, "__reduce__": reduce, "__module__": estimator.__module__}
     return type(estimator.__name__, (estimator,), own)
+
+
+def _unpickled(estimator: type[Any]) -> Any:
+    """Return a regressor of `scaled_targets` to unpickle: its class has no name to import."""
+    return scaled_targets(estimator)()
 
 
 def _centre_and_power(y: np.ndarray) -> tuple[float, int]:

@@ -23,6 +23,7 @@ from dprepro.methods.logistic.estimator import DPLogisticRegression
 from dprepro.methods.privatree.estimator import PrivaTreeClassifier
 from dprepro.methods.random_boosting.estimator import DPRandomBoostingClassifier
 from dprepro.methods.s_bdt.estimator import SBDTClassifier, SBDTRegressor
+from dprepro.methods.synthetic.estimator import SyntheticClassifier, SyntheticRegressor
 from dprepro.methods.toy_ebm.estimator import ToyDPEBMClassifier, ToyDPEBMRegressor
 from dprepro.methods.wishart_regression.estimator import WishartLinearRegression
 
@@ -145,6 +146,8 @@ CASES = [
     (DPRandomBoostingClassifier(epsilon=8.0, n_trees=5), {}),
     (SBDTClassifier(epsilon=8.0, n_trees=5), {}),
     (SBDTRegressor(epsilon=8.0, n_trees=5), {}),
+    (SyntheticClassifier(epsilon=8.0), {}),
+    (SyntheticRegressor(epsilon=8.0), {}),
     (WishartLinearRegression(epsilon=8.0), {ARRAYS: {"regressor_data_not_an_array"}}),
     (
         DPLogisticRegression(epsilon=8.0, max_iter=5),

@@ -34,6 +34,8 @@ def fit(name, task):
         ("dp-logistic-fair", "binary", "logistic", "LogisticCurator"),
         ("dp-random-boosting", "binary", "random_boosting", "RandomBoostingCurator"),
         ("dp-random-forest", "binary", "forests", "ForestCurator"),
+        ("mst-lightgbm", "binary", "synthetic", "SyntheticCurator"),
+        ("mst-lightgbm", "regression", "synthetic", "SyntheticCurator"),
         ("privatree", "binary", "privatree", "PrivaTreeCurator"),
         ("privatree-sound", "binary", "privatree", "PrivaTreeCurator"),
         ("s-bdt", "binary", "s_bdt", "SBDTCurator"),

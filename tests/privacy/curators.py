@@ -47,6 +47,8 @@ from dprepro.methods.random_boosting.curator import RandomBoostingCurator
 from dprepro.methods.random_boosting.estimator import DPRandomBoostingClassifier
 from dprepro.methods.s_bdt.curator import SBDTCurator
 from dprepro.methods.s_bdt.estimator import SBDTClassifier, SBDTRegressor
+from dprepro.methods.synthetic.curator import SyntheticCurator
+from dprepro.methods.synthetic.estimator import SyntheticClassifier, SyntheticRegressor
 from dprepro.methods.toy_ebm.curator import ToyCurator
 from dprepro.methods.toy_ebm.estimator import ToyDPEBMClassifier, ToyDPEBMRegressor
 from dprepro.methods.wishart_regression.curator import WishartCurator
@@ -130,6 +132,7 @@ _BAG: dict[str, Any] = {"teachers": 10, "partitions": 5, "epsilon": 50.0, "rando
 _SBDT: dict[str, Any] = {"n_trees": 4, "max_depth": 2, "random_state": 0}
 _TREE: dict[str, Any] = {"max_depth": 2, "random_state": 0}
 _RANDOM: dict[str, Any] = {"n_trees": 4, "batches": 2, "sketch_rounds": 1, "random_state": 0}
+_ROWS: dict[str, Any] = {"n_bins": 4, "epsilon": 8.0, "random_state": 0}
 _LLM: dict[str, Any] = {"epochs": 2, "random_state": 0}
 
 FITS = {
@@ -188,6 +191,8 @@ FITS = {
             domain=LABELS, candidates="quantile", delta_from_rows=True, from_ranks=True, **_RANDOM
         ),
     ),
+    "mst": Fit(SyntheticCurator, SyntheticClassifier(domain=LABELS, **_ROWS)),
+    "mst, regression": Fit(SyntheticCurator, SyntheticRegressor(domain=RANGE, **_ROWS)),
     "toy-dp-ebm": Fit(ToyCurator, ToyDPEBMClassifier(n_epochs=2, random_state=0)),
     "toy-dp-ebm, regression": Fit(ToyCurator, ToyDPEBMRegressor(n_epochs=2, random_state=0)),
     "dp-linear": Fit(

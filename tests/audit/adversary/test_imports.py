@@ -13,6 +13,7 @@ from dprepro.privacy.query import Instruction, NoisyAnswer, Query
 ADVERSARIES = {
     "dp_ebm": "answers", "dp_ebm_plus": "Adversary", "dpboost": "evidence", "lazybb": "choices",
     "locally_linear": "of_samples", "dp_bag": "answers", "linear_regression": "answers",
+    "synthetic": "answers",
 }  # fmt: skip
 """What weighs a transcript, by the folder of a method."""
 OF_THE_AUDIT = {"dprepro.audit.likelihood_ratio", "dprepro.audit.transcript", "dprepro.audit.case"}
