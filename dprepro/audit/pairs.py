@@ -174,7 +174,7 @@ def contradicted(
     knows, entry_of
         See `ExactlyOverheard`.
     """
-    binary = setting.task == "binary"
+    numeric = setting.task == "regression"
     domain = line(setting.task)
     x, y = np.ones(_ALIKE), np.zeros(_ALIKE, int)
     x[0], y[0] = 0.0, 1  # a row with the other label is there in both worlds
@@ -184,7 +184,7 @@ def contradicted(
         task=setting.task,
         neighbours=(
             f"{_ALIKE} rows, and one more at their end with the opposite "
-            f"{'label' if binary else 'target'} or none; all answers seen"
+            f"{'target' if numeric else 'label'} or none; all answers seen"
         ),
         fit=ExactlyOverheard(pair, knows, entry_of),
         observe=_evidence,

@@ -38,6 +38,8 @@ class UnitRows:
 
     Attributes
     ----------
+    features, widths
+        Those that have columns, in order, and how many each has.
     columns
         How many there are; the constant is the last.
     largest
@@ -47,11 +49,11 @@ class UnitRows:
     """
 
     def __init__(self, domain: Domain, knots: int) -> None:
-        self._features = [feature for feature in domain.features if _says_something(feature)]
+        self.features = [feature for feature in domain.features if _says_something(feature)]
         self._knots = knots
-        self._widths = [self._width(feature) for feature in self._features]
-        self.columns = sum(self._widths) + 1
-        self.parts = len(self._features) + 1
+        self.widths = [self._width(feature) for feature in self.features]
+        self.columns = sum(self.widths) + 1
+        self.parts = len(self.features) + 1
         self.largest = math.isqrt(2 ** (2 * BITS) // self.parts)
 
     def encode(self, frame: pd.DataFrame) -> sparse.csr_matrix:
@@ -63,7 +65,7 @@ class UnitRows:
         where, entries, first = [], [], 0
         # By position: the columns of an array have no names.
         for (_, column), feature, width in zip(
-            frame.items(), self._features, self._widths, strict=True
+            frame.items(), self.features, self.widths, strict=True
         ):
             places, parts = self._parts(column, feature)
             where.append(first + places)

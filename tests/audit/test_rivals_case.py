@@ -7,7 +7,9 @@ from dprepro.audit import AuditVerdict, audit, find_case
 from dprepro.privacy.gdp import mu_of
 from dprepro.privacy.mechanisms import NoiseSource
 
-RIVALS = pytest.mark.parametrize(("name", "reached"), [("ada-ssp", 0.999), ("dp-gd-logistic", 0.8)])
+RIVALS = pytest.mark.parametrize(
+    ("name", "reached"), [("ada-ssp", 0.999), ("dp-gd-logistic", 0.8), ("dp-sgd-mlp", 0.95)]
+)
 
 
 @RIVALS

@@ -10,6 +10,7 @@ from dprepro.methods.dp_bag.estimator import DPBagClassifier
 from dprepro.methods.dp_ebm.ebm import EBMClassifier, EBMRegressor
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.methods.dp_sgd.estimator import DPSGDClassifier, DPSGDRegressor
 from dprepro.methods.dpboost.estimator import DPBoostClassifier, DPBoostRegressor
 from dprepro.methods.forests.estimator import DPRandomForest
 from dprepro.methods.gradient_descent.estimator import DPGradientDescentClassifier
@@ -142,6 +143,8 @@ CASES = [
     (AdaSSPRegressor(epsilon=8.0), {}),
     (DPBagClassifier(epsilon=8.0, teachers=2, partitions=2), {}),
     (DPGradientDescentClassifier(epsilon=8.0, steps=5), {}),
+    (DPSGDClassifier(epsilon=8.0, steps=5), {}),
+    (DPSGDRegressor(epsilon=50.0, steps=60, sampling=1.0, learning_rate=0.5), {}),
     (PrivaTreeClassifier(epsilon=8.0, max_depth=2), {}),
     (DPRandomBoostingClassifier(epsilon=8.0, n_trees=5), {}),
     (SBDTClassifier(epsilon=8.0, n_trees=5), {}),

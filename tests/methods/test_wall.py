@@ -28,6 +28,8 @@ def fit(name, task):
         ("dp-bag", "binary", "dp_bag", "BagCurator"),
         ("dp-bag-sound", "binary", "dp_bag", "BagCurator"),
         ("dp-gd-logistic", "binary", "gradient_descent", "GradientCurator"),
+        ("dp-sgd-mlp", "binary", "dp_sgd", "DPSGDCurator"),
+        ("dp-sgd-mlp", "regression", "dp_sgd", "DPSGDCurator"),
         ("dp-linear", "regression", "wishart_regression", "WishartCurator"),
         ("dp-linear-fair", "regression", "linear_regression", "LinearCurator"),
         ("dp-logistic", "binary", "logistic", "LogisticCurator"),

@@ -27,6 +27,8 @@ from dprepro.methods.dp_ebm.curator import DPEBMCurator
 from dprepro.methods.dp_ebm.estimator import DPEBMClassifier, DPEBMRegressor
 from dprepro.methods.dp_ebm_plus.curator import PlusCurator
 from dprepro.methods.dp_ebm_plus.estimator import DPEBMPlusClassifier, DPEBMPlusRegressor
+from dprepro.methods.dp_sgd.curator import DPSGDCurator
+from dprepro.methods.dp_sgd.estimator import DPSGDClassifier, DPSGDRegressor
 from dprepro.methods.dpboost.curator import DPBoostCurator
 from dprepro.methods.dpboost.estimator import DPBoostClassifier, DPBoostRegressor
 from dprepro.methods.forests.curator import ForestCurator
@@ -133,6 +135,7 @@ _SBDT: dict[str, Any] = {"n_trees": 4, "max_depth": 2, "random_state": 0}
 _TREE: dict[str, Any] = {"max_depth": 2, "random_state": 0}
 _RANDOM: dict[str, Any] = {"n_trees": 4, "batches": 2, "sketch_rounds": 1, "random_state": 0}
 _ROWS: dict[str, Any] = {"n_bins": 4, "epsilon": 8.0, "random_state": 0}
+_SGD: dict[str, Any] = {"width": 2, "steps": 3, "sampling": 1.0, "random_state": 0}
 _LLM: dict[str, Any] = {"epochs": 2, "random_state": 0}
 
 FITS = {
@@ -201,6 +204,12 @@ FITS = {
     "ada-ssp": Fit(MomentsCurator, AdaSSPRegressor(domain=RANGE, random_state=0)),
     "dp-gd-logistic": Fit(
         GradientCurator, DPGradientDescentClassifier(domain=LABELS, steps=3, random_state=0)
+    ),
+    "dp-sgd-mlp": Fit(DPSGDCurator, DPSGDClassifier(domain=LABELS, **_SGD)),
+    "dp-sgd-mlp, classes": Fit(DPSGDCurator, DPSGDClassifier(domain=CLASSES, **_SGD)),
+    "dp-sgd-mlp, regression": Fit(DPSGDCurator, DPSGDRegressor(domain=RANGE, **_SGD)),
+    "dp-sgd-mlp, sampled": Fit(
+        DPSGDCurator, DPSGDClassifier(domain=LABELS, **_SGD | {"sampling": 0.5})
     ),
     "dp-llm": Fit(LLMCurator, DPLLMClassifier(domain=NUMERIC, **_LLM), _numeric),
     "dp-llm, shuffled": Fit(LLMCurator, DPLLMClassifier(sampling="shuffle", **_LLM), _numeric),

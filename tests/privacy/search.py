@@ -52,6 +52,8 @@ LEFT_OUT = {
     "dpboost, as published": "its ledger names the gaps: no finite sensitivity covers its queries",
     "lazybb, exact": "it has no privacy",
     "dp-logistic": "a library's optimiser draws the noise: see test_objective",
+    "dp-sgd-mlp, sampled": "one row more changes who is sampled later: its query is that of "
+    "dp-sgd-mlp",
     "dp-llm, shuffled": "its ledger names the gap: its query is that of dp-llm",
     "dp-random-boosting, as published": "its ledger lists ranks, which are read from all rows: its "
     "queries are those of dp-random-boosting",

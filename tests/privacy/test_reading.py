@@ -84,7 +84,7 @@ def test_every_estimator_with_a_budget_is_looked_at() -> None:
         "DPBoostClassifier", "DPBoostRegressor", "LazyBBClassifier", "OneRule", "DPLLMClassifier",
         "DPBagClassifier", "DPRandomForest", "DPLogisticRegression", "DPLinearRegression",
         "WishartLinearRegression", "ToyDPEBMClassifier", "ToyDPEBMRegressor", "SBDTClassifier",
-        "SBDTRegressor", "PrivaTreeClassifier",
+        "SBDTRegressor", "PrivaTreeClassifier", "DPSGDClassifier", "DPSGDRegressor",
     }  # fmt: skip
     fitted = {type(fit.model) for fit in FITS.values()}
     assert all(any("fit" in vars(base) for base in kind.__mro__) for kind in fitted)

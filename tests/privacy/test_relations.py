@@ -39,7 +39,7 @@ def test_no_fit_starts_under_a_relation_that_its_curator_does_not_state(
 
 
 def test_every_curator_that_has_a_fit_states_a_relation() -> None:
-    assert len({fit.curator for fit in FITS.values()}) == 19 + ("dp-cnn" in FITS)
+    assert len({fit.curator for fit in FITS.values()}) == 20 + ("dp-cnn" in FITS)
     assert all(fit.curator.relations for fit in FITS.values())
     assert all(made.relations <= set(Adjacency) for made in curator_classes())
 

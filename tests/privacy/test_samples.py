@@ -12,6 +12,8 @@ import pytest
 
 from dprepro.methods.dp_bag import curator as dp_bag
 from dprepro.methods.dp_bag.estimator import DPBagClassifier
+from dprepro.methods.dp_sgd.curator import ExactGradients
+from dprepro.methods.dp_sgd.estimator import DPSGDClassifier
 from dprepro.methods.dpboost.estimator import DPBoostRegressor
 from dprepro.methods.dpboost.subsets import IndependentRows
 from dprepro.methods.locally_linear import gradients
@@ -52,6 +54,23 @@ def s_bdt(draws: Draws) -> Iterator[Any]:
         X, y = table()
         yield lambda seed: SBDTClassifier(
             n_trees=8, sampling=RATE, domain=LABELS, random_state=seed
+        ).fit(X, y)
+
+
+@contextmanager
+def dp_sgd(draws: Draws) -> Iterator[Any]:
+    """The rows of each step."""
+    sums = ExactGradients.sum
+
+    def heard(exact: Any, query: Any, sampled: np.ndarray) -> np.ndarray:
+        draws.append(sampled)
+        return sums(exact, query, sampled)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ExactGradients, "sum", heard)
+        X, y = table()
+        yield lambda seed: DPSGDClassifier(
+            steps=8, sampling=RATE, domain=LABELS, random_state=seed
         ).fit(X, y)
 
 
@@ -120,7 +139,7 @@ class _Constant:
 
 
 METHODS: dict[str, Callable[[Draws], Any]] = {
-    "s-bdt": s_bdt, "dp-llm": dp_llm, "dpboost": dpboost, "dp-bag": bag,
+    "s-bdt": s_bdt, "dp-sgd-mlp": dp_sgd, "dp-llm": dp_llm, "dpboost": dpboost, "dp-bag": bag,
 }  # fmt: skip
 
 
