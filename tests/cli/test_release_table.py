@@ -134,6 +134,37 @@ def test_rows_of_a_unit_are_bounded_and_known_as_in_memory(tmp_path: Path) -> No
     assert len(tokens) == len(of_table.rows) + 1 == 5
 
 
+@pytest.mark.parametrize("task", ["binary", "regression"])
+def test_pairs_about_a_unit_are_released_of_a_table_as_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str
+) -> None:
+    fix_noise(monkeypatch)
+    for reader in ("experiment.splits", "rows.units"):  # the same rows of each unit
+        monkeypatch.setattr(f"dprepro.{reader}.bounding_key", lambda: b"k" * 32)
+    rows = frame_of(task).assign(patient=[f"p{k // 4}" for k in range(300)])
+    old_in_a = (rows["age"] > 50) == (rows["ward"] == "a")  # neither of them says y alone
+    rows["y"] = old_in_a.map({True: "yes", False: "no"}) if task == "binary" else 1.0 * old_in_a
+    pairs = {"method": "dp-ebm-plus", "params": {"pairs": 2}}
+    models, statements = [], []
+    for name in ("memory", "table"):
+        config = write_table(tmp_path / name, task, [], UNIT, methods=[pairs])
+        card, table = config.with_name("patients.yaml"), tmp_path / "mine.parquet"
+        rows.to_csv(card.with_name("patients.csv"), index=False)
+        rows.to_parquet(table, row_group_size=50)
+        more = ["--clip", "--config", config, "--epsilon", 40]
+        release(card, table if name == "table" else None, *more)
+        assert "agree" in dprepro("verify", card.with_name("out"))
+        models.append(model_in(card.with_name("out")))
+        written = (card.with_name("out") / "statement.json").read_bytes()
+        statements.append(Statement.model_validate_json(written).privacy)
+    assert models[0]["pairs"]
+    for model in models:
+        model["origin"].pop("table", None)
+    assert models[0] == models[1]
+    assert statements[0] == statements[1]
+    assert (statements[0].unit, statements[0].rows_per_unit) == ("patient", 2)
+
+
 def test_like_rows_of_another_card_share_a_budget(tmp_path: Path) -> None:
     one, two = (card_of(tmp_path / name, LIMIT) for name in ("one", "two"))
     release(one, None)
