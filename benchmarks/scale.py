@@ -5,8 +5,8 @@ an idle machine; nothing here asserts a time. Prints Markdown.
 
     threads  1 and 2 threads in turn: credit fraud, and synthetic rows in memory
     memory   the bytes of a step of DP-EBM in a bare loop, and what waking a thread takes
-    tables   DP-EBM+ and DP-EBM from a parquet file, in a process of its own that reads in chunks;
-             interpret-core's DP-EBM in memory, as far as it fits
+    tables   DP-EBM+ and DP-EBM from a parquet file, in a process of its own that reads in chunks,
+             and `dprepro release --table`; interpret-core's DP-EBM in memory, as far as it fits
 
 Example: python benchmarks/scale.py --sections tables --max-rows 30000000 --folder /scratch
 """
@@ -14,9 +14,13 @@ Example: python benchmarks/scale.py --sections tables --max-rows 30000000 --fold
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -139,7 +143,11 @@ def tables(given: argparse.Namespace) -> Rows:
         path = given.folder / f"dprepro-scale-{size}.parquet"
         write_table(path, size)
         try:
-            for method, epochs in (("dp-ebm-plus", 0), ("dp-ebm-sound", given.epochs)):
+            for method, epochs in (
+                ("dp-ebm-plus", 0),
+                ("release", 0),
+                ("dp-ebm-sound", given.epochs),
+            ):
                 rows.append(_row(size, method, epochs, path, given))
             if size <= given.peer_rows:
                 rows.append(_row(size, "interpret-core", given.epochs, path, given))
@@ -187,12 +195,33 @@ def child(method: str, path: str, folder: str, epochs: str, jobs: str) -> None:
         problem = Problem("table", frame.drop(columns="y"), (frame["y"] == "yes").to_numpy(int))
         problem.__dict__["domain"] = domain
         problems.dp_ebm("interpret-core", problem, 0, int(epochs)).fit(problem.X, problem.y)
+    elif method == "release":
+        release(Path(path), Path(folder))
     else:
         table = Table.open(path, store=Path(folder) / "dprepro-scale-store")
         fit_quietly_to(models(domain, int(jobs), int(epochs) or 1)[method], table)
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"s": seconds, "peak MiB": peak}))
+
+
+def release(path: Path, folder: Path) -> None:
+    """Release DP-EBM+ of a table, as the command does, with a budget book in the folder."""
+    from dprepro.cli import app
+
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        os.environ["DPREPRO_STATE"] = place
+        card = {
+            "name": "scale", "task": "binary", "file": path.name, "target": "y", "positive": "yes",
+            "labels": ["no", "yes"],
+            "features": {f"x{k}": {"numeric": [-4, 4]} for k in range(FEATURES)},
+        }  # fmt: skip
+        named = Path(place) / "scale.yaml"
+        named.write_text(json.dumps(card), encoding="utf-8")
+        budget = ["--epsilon", str(EPSILON), "--delta", str(DELTA)]
+        options = ["--table", str(path), "--clip", "--yes", "--output", str(Path(place) / "out")]
+        with contextlib.redirect_stdout(io.StringIO()):
+            app(["release", str(named), *budget, *options], standalone_mode=False)
 
 
 def fit_quietly_to(model: Any, table: Table) -> None:
