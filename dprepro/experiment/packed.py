@@ -207,8 +207,10 @@ def _figures(found: Sequence[Mapping[str, float]]) -> dict[str, NDArray[np.float
 
 def _having(columns: Mapping[str, NDArray[np.float64]], rows: _Rows) -> Iterator[dict[str, float]]:
     found = np.array([values[rows] for values in columns.values()]).reshape(len(columns), len(rows))
-    for figures in found.T.tolist():
-        yield {name: v for name, v in zip(columns, figures, strict=True) if v == v}
+    is_whole = ~np.isnan(found).any(axis=0)  # most are
+    for figures, whole in zip(found.T.tolist(), is_whole.tolist(), strict=True):
+        named = zip(columns, figures, strict=True)
+        yield dict(named) if whole else {name: v for name, v in named if v == v}
 
 
 SUFFIX = ".parquet"
