@@ -94,14 +94,17 @@ def head(words: list[str]) -> list[str]:
     return [line(words), line(["---"] * len(words))]
 
 
-def rivals(config: str, metric: str, epsilon: float) -> dict[str, Any]:
-    """Return the cells of all methods but DP-EBM+ that have all its splits."""
+def rivals(config: str, metric: str, epsilon: float, of: str = PLUS) -> dict[str, Any]:
+    """Return the cells of all methods but DP-EBM+ that have the splits and the unit of a label."""
     found = cells(config)
-    splits = found[PLUS, epsilon].splits(metric)
+    splits = found[of, epsilon].splits(metric)
     return {
         label: cell
         for (label, e), cell in found.items()
-        if e == epsilon and cell.task.method != PLUS and cell.splits(metric) == splits
+        if e == epsilon
+        and cell.task.method != PLUS
+        and cell.splits(metric) == splits
+        and label.partition(" ")[2] == of.partition(" ")[2]
     }
 
 
@@ -232,10 +235,12 @@ def small() -> list[str]:
 def versions() -> list[str]:
     """Return the table of this version beside the one before it, in every cell that both have.
 
-    In brackets is the gain over its standard error, of paired splits.
+    In brackets is the gain over its standard error, of paired splits. A rank is that of the mean
+    among those of the `rivals`.
     """
     labels = {"plus": [PLUS, PAIRS], "unit": [f"{PLUS} {unit}" for unit in UNITS]}
     shown, all_gains = [], []
+    ranks = np.zeros((0, 2))
     for config, title in PROTOCOLS.items():
         now, then = cells(config), cells(config, f"results/history/v{BEFORE}")
         for label in labels.get(config.split("-")[0], [PLUS]):
@@ -246,6 +251,9 @@ def versions() -> list[str]:
                 gain = gains(own, old, metric, METRICS[metric][1])
                 error = gain.std(ddof=1) / np.sqrt(len(gain))
                 all_gains.append(float(gain.mean() / error) if gain.any() else 0.0)
+                ranks = np.vstack(
+                    [ranks, _ranks(rivals(config, metric, epsilon, label), metric, old, own)]
+                )
                 means = [
                     number(each.mean(metric), digits_of(each.mean(metric))) for each in (old, own)
                 ]
@@ -255,11 +263,19 @@ def versions() -> list[str]:
     better, worse = (sum(sign * gain > 2 for gain in all_gains) for sign in (1, -1))
     return [
         f"Of {len(all_gains)} cells {better} are better by more than two standard errors, and "
-        f"{worse} worse.",
+        f"{worse} worse. Mean rank over the {len(ranks)} cells, 1 is best: "
+        f"{ranks[:, 0].mean():.2f} of version {BEFORE}, {ranks[:, 1].mean():.2f} of this one.",
         "",
         *head(["dataset", "", "metric", f"epsilon: mean of version {BEFORE}, of this one (gain)"]),
         *shown,
     ]
+
+
+def _ranks(others: dict[str, Any], metric: str, *versions: Any) -> list[int]:
+    """Return the rank of each version among others, as if there were no other version."""
+    sign = METRICS[metric][1]
+    means = [sign * other.mean(metric) for other in others.values()]
+    return [1 + sum(mean > sign * each.mean(metric) for mean in means) for each in versions]
 
 
 def digits_of(mean: float) -> int:
