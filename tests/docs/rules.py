@@ -95,6 +95,11 @@ RULES = {
     ),
     "docs/own-method.md": (
         Rule("dprepro run counts.yaml", "--jobs 1"),
+        Rule(
+            "dprepro audit noisy-counts --jobs 2 --output results/audit-own.json",
+            "--jobs 1",
+            shows=("within",),
+        ),
         Rule("dprepro table counts", shows=("[†",)),
         Rule(
             "dprepro audit no-noise --output results/audit-own.json", shows=("EXCEEDED",), status=1
