@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 _PATTERN = "*board-*"
 
+_BOARD = "board"
+"""The folder, among the results that come with dprepro, of the runs of the board."""
+
 
 class TaskOption(str, Enum):
     """A kind of task."""
@@ -86,8 +89,8 @@ def leaderboard(
 ) -> None:
     """Rank private methods over tables and privacy levels, with what they cost and assume.
 
-    It reads the journals of the configs board-TABLE, which `dprepro run board` writes in pieces.
-    Each kind of task has a board of its own, and where several have results, methods that take all
+    It reads the journals of the configs board-TABLE, which `dprepro run board` writes in pieces; or
+    those that come with dprepro, where there are none. Each kind of task has a board of its own, and where several have results, methods that take all
     kinds have one more. Methods are compared by their means over the same splits.
 
     A method that failed or was not run on a table is ranked last there, with the score of a
@@ -105,7 +108,10 @@ def leaderboard(
 
     if metric is not None:
         find_metric(metric)
-    found = read(results, _journals(results, config or [_PATTERN], shipped), shipped)
+    come_with = builtin("results") if config else builtin("results") / _BOARD
+    folder = results if config else _with_board(results)
+    names = _journals(folder, config or [_PATTERN], come_with if shipped else None)
+    found = read(folder, names, shipped, come_with)
     found = found.of_datasets(dataset) if dataset else found
     asked = {"interpretable": interpretable, "sound": sound, "exact": exact, "audited": audited}
     made = boards(
@@ -126,14 +132,23 @@ def leaderboard(
     warn(found.is_private, "exact scores")
 
 
-def _journals(folder: Path, patterns: list[str], shipped: bool) -> list[str]:
+def _with_board(folder: Path) -> Path:
+    """Return a folder, or the one in it that is for the board if it has no journals of one."""
+    from dprepro.experiment.journal import journal_files
+
+    inner = folder / _BOARD
+    has_some = any(fnmatch(name, _PATTERN) for name in journal_files(folder))
+    return inner if not has_some and journal_files(inner) else folder
+
+
+def _journals(folder: Path, patterns: list[str], come_with: Path | None) -> list[str]:
     """Return the names of the journals that match. Raises DpreproError if a pattern has none."""
     from dprepro.experiment.journal import journal_files
     from dprepro.results.folder import journal_paths
 
     names = dict.fromkeys(path.stem for path in journal_paths(folder))
-    if shipped:
-        names |= dict.fromkeys(journal_files(builtin("results")))
+    if come_with is not None:
+        names |= dict.fromkeys(journal_files(come_with))
     chosen: dict[str, None] = {}
     for pattern in patterns:
         matching = [name for name in names if fnmatch(name, pattern)]
@@ -141,7 +156,8 @@ def _journals(folder: Path, patterns: list[str], shipped: bool) -> list[str]:
             raise DpreproError(
                 f"no journal {pattern!r} in {folder}{nearest(pattern, names, 3) or '.'} It has: "
                 f"{in_short(list(names))}. `dprepro run board` writes those of the board, or "
-                "`dprepro run board-pima` one of them; --config and --results name others"
+                "`dprepro run board-pima` one of them; --shipped shows those that come with "
+                "dprepro, and --config and --results name others"
             )
         chosen |= dict.fromkeys(matching)
     return list(chosen)

@@ -293,15 +293,21 @@ def own_papers(found: Results) -> list[str]:
     return said
 
 
-def read(folder: Path, configs: Sequence[str] | None = None, shipped: bool = False) -> Results:
+def read(
+    folder: Path,
+    configs: Sequence[str] | None = None,
+    shipped: bool = False,
+    come_with: Path | None = None,
+) -> Results:
     """Read the journals that `shown_journals` names: of each, what its plan asks for.
 
     With `shipped`, the runs that come with dprepro follow, marked; a config may be in either. A
     line on standard error says of how many tasks both have a record, and whether these agree.
+    `come_with` is the folder of those runs, if it is not that of the documents.
     """
     from dprepro.results.folder import beside, read_results
 
-    come_with = builtin("results")
+    come_with = come_with or builtin("results")
     if not shipped or _is_one(folder, come_with):
         return read_results(folder, configs or (), assumed_plan, only_usual=not configs)
     own, others = _one_side(folder, come_with, configs), _one_side(come_with, folder, configs)
