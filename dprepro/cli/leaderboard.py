@@ -90,8 +90,9 @@ def leaderboard(
     """Rank private methods over tables and privacy levels, with what they cost and assume.
 
     It reads the journals of the configs board-TABLE, which `dprepro run board` writes in pieces; or
-    those that come with dprepro, where there are none. Each kind of task has a board of its own, and where several have results, methods that take all
-    kinds have one more. Methods are compared by their means over the same splits.
+    those that come with dprepro, where there are none. Each kind of task has a board of its own,
+    and where several have results, methods that take all kinds have one more. Methods are compared
+    by their means over the same splits.
 
     A method that failed or was not run on a table is ranked last there, with the score of a
     constant, and a line says so. A table at an epsilon counts if more than half of the methods have

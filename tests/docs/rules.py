@@ -80,7 +80,14 @@ RULES = {
         ),
         Rule("dprepro plot margins lazybb-figure1", "--fits 1"),
     ),
+    "docs/leaderboard.md": (
+        Rule(
+            "dprepro run board-vote-complete --splits 2 --epsilon 3 --results mine",
+            "--method dp-gd-logistic --method dp-ebm-sound --method ebm --method constant --jobs 1",
+        ),
+    ),
     "docs/ci.md": (
+        Rule("dprepro run quickstart", "--jobs 1"),
         # Other pages of the clone show its results.
         Rule("make -f check.mk check", "DPREPRO=dprepro && rm -r results/smith.* smith-2026"),
     ),
