@@ -24,7 +24,7 @@ from dprepro.methods.registry import get
 TABLES = ("phishing", "cod-rna", "diabetes", "support2", "bike-sharing")
 SETTINGS: tuple[dict[str, Any], ...] = (
     {}, {"knots": 2}, {"knots": 5}, {"knots": 10}, {"width": 8}, {"width": 32},
-    {"steps": 100}, {"steps": 400}, {"sampling": 0.05}, {"sampling": 0.2},
+    {"steps": 100}, {"steps": 200}, {"sampling": 0.05}, {"sampling": 0.2},
     {"clip_norm": 0.1}, {"clip_norm": 0.6},
     {"learning_rate": 0.06}, {"learning_rate": 0.25},
 )  # fmt: skip

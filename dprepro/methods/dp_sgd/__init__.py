@@ -11,6 +11,7 @@ ADJACENCY = ADD_REMOVE
 METHODS = [
     private(
         name="dp-sgd-mlp",
+        version=2,
         title="DP-SGD network (tables)",
         tasks=frozenset({"binary", "multiclass", "regression"}),
         guarantee=Guarantee.APPROXIMATE,
@@ -25,7 +26,7 @@ METHODS = [
         divides=Division.NONE,
         repeats_within=REPEATS_EPOCHS,
         defaults={
-            "width": 16, "knots": None, "steps": 200, "sampling": 0.1, "clip_norm": 0.3,
+            "width": 16, "knots": None, "steps": 400, "sampling": 0.1, "clip_norm": 0.3,
             "learning_rate": 0.12,
         },
     )

@@ -58,7 +58,7 @@ class _DPSGD(DPEstimator, FrameModel):
     delta: float = 1e-6
     width: int = 16
     knots: int | None = None
-    steps: int = 200
+    steps: int = 400
     sampling: float = 0.1
     clip_norm: float = 0.3
     learning_rate: float = 0.12
