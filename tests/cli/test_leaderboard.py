@@ -15,6 +15,9 @@ from typer.testing import CliRunner
 
 from dprepro.cli import app
 from dprepro.data import PRIVATE_PREFIX
+from dprepro.experiment.config import load_experiments
+from dprepro.experiment.plan import plan
+from dprepro.methods import registry
 from tests.judge.test_leaderboard import LEVELS, SOUND, lines_of
 from tests.report.journals import records, write
 
@@ -118,7 +121,7 @@ def test_one_file_puts_a_method_on_tables_of_the_board(folder):
     assert {"mine-board-vote-complete.jsonl", "mine-board-car.jsonl"} <= {
         file.name for file in folder.iterdir()
     }
-    piece = COMMITTED / "board-piece" / "board-vote-complete.parquet"
+    piece = COMMITTED / "board" / "board-vote-complete.parquet"
     (folder / piece.name).write_bytes(piece.read_bytes())
     given = ("--results", folder, "--task", "binary", "--dataset", "vote-complete")
     (board,) = json.loads(printed(*given, "--epsilon", 3, "--json"))["boards"]
@@ -127,6 +130,38 @@ def test_one_file_puts_a_method_on_tables_of_the_board(folder):
     everything = json.loads(printed("--results", folder, "--config", "mine-*", "--config",
                                     "board-vote*", "--epsilon", 3, "--json"))  # fmt: skip
     assert "car: nothing has finished there" in everything["boards"][0]["notes"][-2]
+
+
+def test_the_board_that_comes_with_dprepro_is_shown_and_is_whole(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    outcome = invoke("--json")
+    assert outcome.exit_code == 0, (outcome.output, outcome.exception)
+    assert "these are the shipped runs" in " ".join(outcome.stderr.split())
+    found = {
+        (cell["table"], cell["epsilon"], label): cell["splits"]
+        for board in json.loads(outcome.stdout)["boards"]
+        for cell in board["cells"]
+        for label in cell["means"]
+    }
+    planned = {
+        (one.task.dataset, one.task.epsilon, one.task.label): config.splits
+        for config in load_experiments("board")
+        for one in plan(config, identify=False, try_parameters=False)
+        if registry.get(one.task.method).takes_epsilon
+    }
+    assert found == planned
+
+
+def test_a_folder_of_own_runs_hides_the_shipped_board(folder, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    (folder.parent / "results").mkdir()
+    write(folder.parent / "results", "other", lines_of("three", [[0.9, 0.9]] * 3))
+    outcome = invoke()
+    assert "no journal '*board-*' in results" in str(outcome.exception)
+    assert "--shipped shows those that come with dprepro" in str(outcome.exception)
+    outcome = invoke("--shipped", "--task", "regression", "--json")
+    assert outcome.exit_code == 0, (outcome.output, outcome.exception)
+    assert json.loads(outcome.stdout)["boards"][0]["cells"]
 
 
 def test_private_rows_are_named(tmp_path):
