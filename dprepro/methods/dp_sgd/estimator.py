@@ -126,7 +126,7 @@ class DPSGDClassifier(ClassifierMixin, _DPSGD):
     width : int
         Hidden values.
     knots : int or None
-        Of numeric features, see `UnitRows`; None is 10.
+        Of numeric features, see `UnitRows`; None is 5.
     steps : int
         T.
     sampling : float
@@ -224,8 +224,8 @@ class DPSGDRegressor(RegressorMixin, _DPSGD):
         The privacy budget.
     width : int
         Hidden values.
-    knots : int
-        Of numeric features, see `UnitRows`.
+    knots : int or None
+        Of numeric features, see `UnitRows`; None is 10.
     steps : int
         T.
     sampling : float
