@@ -143,8 +143,10 @@ CASES = [
     (AdaSSPRegressor(epsilon=8.0), {}),
     (DPBagClassifier(epsilon=8.0, teachers=2, partitions=2), {}),
     (DPGradientDescentClassifier(epsilon=8.0, steps=5), {}),
-    (DPSGDClassifier(epsilon=8.0, steps=5), {}),
-    (DPSGDRegressor(epsilon=50.0, steps=60, sampling=1.0, learning_rate=0.5), {}),
+    *[
+        (estimator(epsilon=50.0, steps=60, sampling=1.0, learning_rate=0.5), {})
+        for estimator in (DPSGDClassifier, DPSGDRegressor)
+    ],
     (PrivaTreeClassifier(epsilon=8.0, max_depth=2), {}),
     (DPRandomBoostingClassifier(epsilon=8.0, n_trees=5), {}),
     (SBDTClassifier(epsilon=8.0, n_trees=5), {}),
