@@ -177,7 +177,9 @@ def contradicted(
     numeric = setting.task == "regression"
     domain = line(setting.task)
     x, y = np.ones(_ALIKE), np.zeros(_ALIKE, int)
-    x[0], y[0] = 0.0, 1  # a row with the other label is there in both worlds
+    others = 1 if numeric else len(domain.target) - 1
+    # A row with each other label is there in both worlds.
+    x[:others], y[:others] = 0.0, np.arange(1, others + 1)
     pair = MethodPair(setting, domain, table(x, y, (1.0, 1)), table(x, y, None), params)
     return Case(
         subject=setting.method,
