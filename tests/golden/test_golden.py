@@ -135,13 +135,14 @@ def test_another_c_library_gives_the_same_bits(tmp_path):
 def test_where_bits_differ_sums_are_near_and_ledgers_the_same(tmp_path):
     """Errors of 16 last digits, more than any library makes, move the rows of a table themselves.
 
-    scikit-learn divides them by a power. Bins that are cut at values of rows move with them.
+    scikit-learn divides them by a power. Bins that are cut at values of rows move with them. The
+    weights of a network by DP-SGD are whole numbers, of which some are rounded the other way.
     """
     found = printed_beside(tmp_path, 16)
     bits_differ = unlike(found)
     assert {"dpboost/regression", "toy-dp-ebm/regression"} <= set(bits_differ)
     assert all("released" in wrong for wrong in bits_differ.values())
-    assert unlike(found, "aarch64") == {}
+    assert unlike(found, "aarch64").items() <= {"dp-sgd-mlp/regression": ["plain"]}.items()
 
 
 ELSEWHERE = "aarch64"
