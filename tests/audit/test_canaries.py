@@ -17,11 +17,11 @@ def canary(kind, task="binary", method=PLUS):
     return pair.domain, X.iloc[-1], y[-1], others, labels
 
 
-def test_five_methods_have_every_kind_on_all_of_their_tasks():
+def test_six_methods_have_every_kind_on_all_of_their_tasks():
     found = [name for name, _ in subjects() if name.partition("/")[2] in KINDS]
     methods = {name.partition("/")[0] for name in found}
-    assert methods == {PLUS, "dp-ebm-sound", "dpboost-sound", "lazybb-1r", "dp-llm"}
-    assert len(set(found)) == 5 * len(KINDS) == 30
+    assert methods == {PLUS, "dp-ebm-sound", "dpboost-sound", "lazybb-1r", "dp-llm", "dp-sgd-mlp"}
+    assert len(set(found)) == 6 * len(KINDS) == 36
 
 
 @pytest.mark.parametrize("task", ["binary", "regression"])

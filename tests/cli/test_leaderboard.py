@@ -132,7 +132,9 @@ def test_one_file_puts_a_method_on_tables_of_the_board(folder):
     assert "car: nothing has finished there" in everything["boards"][0]["notes"][-2]
 
 
-def test_the_board_that_comes_with_dprepro_is_shown_and_is_whole(tmp_path, monkeypatch):
+def test_the_board_that_comes_with_dprepro_is_shown_and_every_table_is_whole(tmp_path, monkeypatch):
+    page = (COMMITTED.parent / "docs" / "leaderboard.md").read_text(encoding="utf-8")
+    left_out = re.search(r"\*\*Not run yet\*\*: ([^.]+)\.", page)[1].split(", ")
     monkeypatch.chdir(tmp_path)
     outcome = invoke("--json")
     assert outcome.exit_code == 0, (outcome.output, outcome.exception)
@@ -147,7 +149,7 @@ def test_the_board_that_comes_with_dprepro_is_shown_and_is_whole(tmp_path, monke
         (one.task.dataset, one.task.epsilon, one.task.label): config.splits
         for config in load_experiments("board")
         for one in plan(config, identify=False, try_parameters=False)
-        if registry.get(one.task.method).takes_epsilon
+        if registry.get(one.task.method).takes_epsilon and f"`{config.name}`" not in left_out
     }
     assert found == planned
 
