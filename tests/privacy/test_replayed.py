@@ -40,7 +40,7 @@ PRIVATE = [name for name, fit in FITS.items() if fit.curator is not ExactCurator
 COUNTED = [
     n
     for n in PRIVATE
-    if n.startswith(("dp-ebm-plus", "dp-random-boosting", "dp-sgd-mlp", "held out"))
+    if n.startswith(("dp-ebm-plus", "dp-random-boosting", "dp-sgd-mlp", "mst", "held out"))
     or n in ("dpboost, sound", "ada-ssp", "dp-gd-logistic")
 ]
 """Fits whose number of rows is private."""
