@@ -37,7 +37,7 @@ def fit(table: str, label: str, data_dir: Path | None) -> dict[str, float]:
     """Fit once to a small table, then once to this one: seconds and MiB."""
     warnings.simplefilter("ignore")
     pin_to_one_core()
-    before, found = 0, {}
+    found: dict[str, float] = {}
     for name in (SMALL[load_card(table).task], table):
         config = load_config(f"board-{name}")
         task = next(t.task for t in plan(config, data_dir) if _is_asked(t.task, label))

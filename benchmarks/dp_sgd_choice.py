@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/dp_sgd_choice.py --splits 2
 
 Each setting differs from the defaults in what its name says. The mean AUROC or the mean RMSE over
-that of a constant (bike-sharing) is printed; see docs/leaderboard.md. 10,000 rows at most are
+that of a constant is printed; see docs/leaderboard.md. 10,000 rows at most are
 fitted to, drawn by a seed.
 """
 
@@ -38,12 +38,11 @@ def score(data: Dataset, name: str, epsilon: float, split: int, params: dict[str
     train, test = split_rows(len(data.y), 0.2, 0, name, split)
     train = np.random.default_rng(split).permutation(train)[:MOST_ROWS]
     assert data.domain is not None
-    task = "regression" if name == "bike-sharing" else "binary"
-    setting = Setting(task, epsilon, DELTA, data.domain, split)
+    setting = Setting(data.task, epsilon, DELTA, data.domain, split)
     model: Any = get("dp-sgd-mlp").build(setting, **params)
     model.fit(data.X.iloc[train].reset_index(drop=True), data.y[train])
     rows, y = data.X.iloc[test], data.y[test]
-    if task == "binary":
+    if data.task == "binary":
         return float(roc_auc_score(y, model.decision_function(rows)))
     return float(np.sqrt(np.mean((model.predict(rows) - y) ** 2)) / y.std())
 

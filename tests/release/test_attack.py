@@ -120,9 +120,14 @@ def test_a_release_states_what_an_attack_showed(
     assert found is not None
     assert (found.shadow_models, found.judged, found.canary_rows) == (40, 20, 3)
     assert (found.epsilon, found.delta) == (1, 1e-5)
-    # By chance, one attack in forty has a bound above what is spent.
-    allowed = (AuditVerdict.WITHIN, AuditVerdict.FEW_RUNS, AuditVerdict.UNDECIDED)
-    assert AuditVerdict(found.verdict) in allowed
+    verdict = AuditVerdict(found.verdict)
+    if verdict is AuditVerdict.UNDECIDED:  # so few runs can be so by chance, but not twice
+        again = tmp_path / "again"
+        dprepro(*release[:-1], again, "--attack", 40)
+        second = Statement.model_validate_json((again / "statement.json").read_bytes())
+        assert second.publisher.attack is not None
+        verdict = AuditVerdict(second.publisher.attack.verdict)
+    assert verdict in (AuditVerdict.WITHIN, AuditVerdict.FEW_RUNS)
     assert not found.has_public_rows
     assert "has_public_rows" not in text
     page = " ".join((out / "statement.md").read_text(encoding="utf-8").split())

@@ -201,59 +201,11 @@ class DPSGDClassifier(ClassifierMixin, _DPSGD):
 
 
 class DPSGDRegressor(RegressorMixin, _DPSGD):
-    """A network of one hidden layer for numbers, by DP-SGD (Abadi et al. 2016).
+    """A network of one hidden layer for numbers, by DP-SGD; see `DPSGDClassifier`.
 
     Targets are scaled to `TARGET_SPAN` by their public range. The loss is that of Huber: errors of
-    more than 1 count as 1.
-
-    Inputs are rows as `LongRows` encodes them by the public domain. A hidden layer of `width`
-    hyperbolic tangents and an output layer follow. At each of T `steps` every row joins a sample
-    with probability `sampling`, independently; its gradient, over all weights at once, is scaled to
-    a norm of at most C; the sum gets Gaussian noise in every coordinate, and Adam moves the weights
-    by it. Which step is how long depends on noisy sums and public things alone: the number of rows,
-    which is private, is not needed. The weights of the second half of the steps are averaged.
-
-    Formal guarantee: (epsilon, delta)-DP under add/remove-one, given a public domain. A row that
-    takes part moves a sum by at most C, which whole-number arithmetic bounds (`clipped_sum`). The T
-    answers compose as Gaussian mechanisms on Poisson samples, by privacy loss distributions, and
-    have the least noise with which `dp_accounting` states the budget. The noise is exact.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The privacy budget.
-    width : int
-        Hidden values.
-    knots : int or None
-        Of numeric features, see `UnitRows`; None is 10.
-    steps : int
-        T.
-    sampling : float
-        How likely a row is in a sample: a public share, whatever the number of rows.
-    clip_norm : float
-        C over the root of K + 2 + `width`, K being the number of features.
-    learning_rate : float
-        Adam's, times the root of how many weights a layer adds up.
-    domain : Domain or None
-        Bounds, categories and target range; None reads them from the rows, which epsilon does not
-        cover.
-    random_state : int or None
-        None draws from the operating system. An integer makes the fit repeatable: the ledger says
-        so.
-
-    Attributes
-    ----------
-    network_ : Network
-        The weights.
-    domain_ : Domain
-        The domain used.
-    ledger_ : Ledger
-        The answers.
-
-    Raises
-    ------
-    ValueError
-        On parameters out of range, no range of the target, and as `DPEBMRegressor` on rows.
+    more than 1 count as 1. `knots` of None are 10. A domain of None reads the target range from the
+    rows, too; without any range of the target `fit` raises ValueError.
     """
 
     _usual_knots = 10

@@ -124,7 +124,7 @@ class SyntheticClassifier(ClassifierMixin, _Synthetic):
     Here it is not as the authors' code: their estimate is the likeliest by a mirror descent for all
     counts together. Here counts of columns are the means of all that say something of them, and
     then the nearest that are not below 0; counts of a pair are the nearest with these of its
-    columns (`tree_model`). It takes a part of a second. Noise is exact.
+    columns (`tree_model`). Noise is exact.
 
     Formal guarantee: (epsilon, delta)-DP under add/remove-one, given a public domain. The number of
     rows is private.
