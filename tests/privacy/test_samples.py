@@ -41,37 +41,35 @@ def mask(places: np.ndarray) -> np.ndarray:
 
 
 @contextmanager
-def s_bdt(draws: Draws) -> Iterator[Any]:
-    """The rows of each tree."""
-    sums = ExactSums.leaf_sums
+def sums_heard(draws: Draws, exact: type[Any], name: str) -> Iterator[Any]:
+    """Note the rows of each sum that a method of an object with the exact rows returns."""
+    sums = getattr(exact, name)
 
-    def heard(exact: Any, query: Any, sampled: np.ndarray) -> np.ndarray:
+    def heard(self: Any, query: Any, sampled: np.ndarray) -> np.ndarray:
         draws.append(sampled)
-        return sums(exact, query, sampled)
+        return sums(self, query, sampled)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ExactSums, "leaf_sums", heard)
-        X, y = table()
+        patch.setattr(exact, name, heard)
+        yield
+
+
+@contextmanager
+def s_bdt(draws: Draws) -> Iterator[Any]:
+    """The rows of each tree."""
+    with sums_heard(draws, ExactSums, "leaf_sums"):
         yield lambda seed: SBDTClassifier(
             n_trees=8, sampling=RATE, domain=LABELS, random_state=seed
-        ).fit(X, y)
+        ).fit(*table())
 
 
 @contextmanager
 def dp_sgd(draws: Draws) -> Iterator[Any]:
     """The rows of each step."""
-    sums = ExactGradients.sum
-
-    def heard(exact: Any, query: Any, sampled: np.ndarray) -> np.ndarray:
-        draws.append(sampled)
-        return sums(exact, query, sampled)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ExactGradients, "sum", heard)
-        X, y = table()
+    with sums_heard(draws, ExactGradients, "sum"):
         yield lambda seed: DPSGDClassifier(
             steps=8, sampling=RATE, domain=LABELS, random_state=seed
-        ).fit(X, y)
+        ).fit(*table())
 
 
 @contextmanager
